@@ -17,7 +17,7 @@ pytest.importorskip("pyspark")
 from pyspark.sql import functions as F
 from tests.pipeline.traces import START, trace, write_files
 
-from likewise.errors import BuildError, ParseError
+from likewise.errors import BuildError, InputError, ParseError
 from likewise.events import Event, RecordMapping
 from likewise.pipeline import (
     FileSink,
@@ -60,6 +60,8 @@ def test_durations_are_texts_or_timedeltas() -> None:
         (lambda: read_events(None, "in", colums=None), "Did you mean 'columns'?"),
         (lambda: events_from_columns(None, None, computd={}), "Did you mean 'computed'?"),
         (lambda: register_related(None, measures="esa"), "Did you mean 'measure'?"),
+        (lambda: Stream(None, None, None, "here", tigger=NOW), "Stream() got an unexpected .* Did you mean 'trigger'?"),
+        (lambda: check(None, space="wordnet"), "Did you mean 'spaces'?"),
     ],
 )
 def test_a_misspelt_option_is_a_type_error_with_the_nearest_name(call: Any, told: str) -> None:
@@ -84,6 +86,24 @@ def test_subscriptions_are_texts_mappings_or_ready() -> None:
     assert [each.name for each in Recipe.of(["{a = 1}", "x: {b = 1}"]).subscriptions] == ["s1", "x"]
     with pytest.raises(ParseError, match="taken"):
         Recipe.of(["x: {a = 1}", "x: {b = 1}"])
+
+
+@pytest.mark.parametrize("nothing", [[], {}, "# only a comment {\n"])
+def test_matching_without_a_subscription_is_refused(nothing: Any) -> None:
+    with pytest.raises(BuildError, match="no subscription to match"):
+        match(None, nothing)
+
+
+def test_a_mapping_of_columns_is_no_dictionary(tmp_path: Path) -> None:
+    wrong: Any = {"id": "key"}
+    for call in (lambda: events_from_columns(None, wrong), lambda: read_events(None, tmp_path, columns=wrong)):
+        with pytest.raises(BuildError, match="cannot be dict"):
+            call()
+
+
+def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no such file or folder"):
+        read_events(None, tmp_path / "nowhere")
 
 
 @pytest.mark.spark

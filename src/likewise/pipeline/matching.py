@@ -112,6 +112,8 @@ def match(
         "taxonomy": taxonomy,
     }
     recipe = recipe_of(interests(subscriptions), spaces=spaces, measure=measure, glossary=glossary, **options)
+    if not recipe.profiles:
+        raise BuildError("there is no subscription to match", hint="such as {'hot': '{temp > 30}'}")
     recipe = informed(recipe, events, background)
     return match_with(events, recipe, with_explanation=with_explanation, keep=keep)
 

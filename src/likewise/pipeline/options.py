@@ -39,7 +39,8 @@ def named_options(function: Callable[P, R]) -> Callable[P, R]:
     ...
     TypeError: match() got an unexpected keyword argument 'treshold'. Did you mean 'threshold'?
     """
-    known = list(signature(function).parameters)
+    known = [name for name in signature(function).parameters if name != "self"]
+    title = function.__qualname__.removesuffix(".__init__")
 
     @wraps(function)
     def checked(*arguments: P.args, **options: P.kwargs) -> R:
@@ -47,7 +48,7 @@ def named_options(function: Callable[P, R]) -> Callable[P, R]:
             if name not in known:
                 near = get_close_matches(name, known, n=1)
                 more = f" Did you mean {near[0]!r}?" if near else f" It takes {', '.join(known)}."
-                raise TypeError(f"{function.__name__}() got an unexpected keyword argument {name!r}.{more}")
+                raise TypeError(f"{title}() got an unexpected keyword argument {name!r}.{more}")
         return function(*arguments, **options)
 
     return checked

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from likewise.errors import BuildError, LikewiseError, MissingError
+from likewise.pipeline.options import named_options
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -134,6 +135,7 @@ SETTINGS = {
 }
 
 
+@named_options
 def spark_session(
     *, master: str | None = None, remote: str | None = None, settings: dict[str, str] | None = None
 ) -> SparkSession:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from likewise.errors import InputError, LikewiseError, SpaceError
+from likewise.pipeline.options import named_options
 from likewise.recipe import space_digest, space_paths
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ _PROBE_SCHEMA: Final = "host string, name string, found string"
 _JAVA: Final = 17
 
 
+@named_options
 def check(spark: SparkSession, *, spaces: str | Path | Sequence[str | Path] = ()) -> list[str]:
     """What stands in the way of Likewise in this session, one line each; nothing if all is well.
 

@@ -19,7 +19,7 @@ from likewise.events import SYSLOG_MAPPING, BadRecord, Event, OnError, RecordMap
 from likewise.events import read_events as read_source
 from likewise.pipeline.events.frame import EVENTS_SCHEMA, Keep, as_events, batch_of
 from likewise.pipeline.events.scan import CsvTable, csv_events, parquet_origin, row_id
-from likewise.pipeline.events.table import bound, events_from_columns
+from likewise.pipeline.events.table import bound, check_mapping, events_from_columns
 from likewise.pipeline.events.transfer import EventOrigin, remember, remember_peek
 from likewise.pipeline.options import named_options
 
@@ -80,6 +80,8 @@ def read_events(
     columns to a table that are made of others, `keep` names the columns of a table that stay beside the event. `stamp`
     gives an event without a time the time of its file. `options` go to Spark's reader.
     """
+    if columns is not None:
+        check_mapping(columns)
     chosen = _guess(str(path)) if format == "auto" else format
     if chosen not in FORMATS:
         raise BuildError(f"unknown format {format!r}", hint=f"one of auto, {', '.join(FORMATS)}")
@@ -335,6 +337,8 @@ def _guess(path: str) -> str:
     kinds = {kind for kind in map(_suffix_format, files) if kind is not None} if folder.is_dir() else set()
     if len(kinds) == 1:
         return kinds.pop()
+    if "://" not in path and not folder.exists():
+        raise InputError("no such file or folder", source=path, hint="check the path")
     why = (
         f"{path} has files of several formats: {', '.join(sorted(kinds))}"
         if kinds

@@ -47,6 +47,13 @@ if TYPE_CHECKING:
 UNEVEN_ROW: Final = "the row has another number of cells"
 
 
+def check_mapping(mapping: object) -> None:
+    """Refuse what is no mapping, such as a dictionary."""
+    if not isinstance(mapping, RecordMapping):
+        hint = "such as RecordMapping(id='key', time='at'), from likewise.events"
+        raise BuildError(f"a mapping of columns cannot be {type(mapping).__name__}", hint=hint)
+
+
 def bound(mapping: RecordMapping, present: Sequence[str], fold: Callable[[str], str] = str) -> RecordMapping:
     """A mapping with names as the table spells them; one that is no column and no path is refused."""
     if not mapping.complete:
@@ -163,6 +170,7 @@ def events_from_columns(
     """
     from pyspark.sql import functions as F
 
+    check_mapping(columns)
     table = with_computed(table, computed)
     present = [name for name in table.columns if name not in (broken, source)]
     _refuse_twins(table.columns, folding(table))

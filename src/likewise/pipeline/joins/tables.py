@@ -14,12 +14,14 @@ from likewise.pipeline.joins.join import how_of, new_names
 from likewise.pipeline.joins.rivals import margins, scoring
 from likewise.pipeline.joins.rivals import one_to_one as settle
 from likewise.pipeline.joins.sql import ARROW_WHY, reasons
+from likewise.pipeline.options import named_options
 from likewise.semantics import Measure
 from likewise.semantics.nearest import CHUNK, Bar, Pairs, near_pairs
 
 Rows = NDArray[np.int64]
 
 
+@named_options
 def join_tables(
     left: pa.Table,
     right: pa.Table,

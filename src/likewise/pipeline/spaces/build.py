@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from likewise.pipeline.options import named_options
 from likewise.pipeline.spaces.corpora import Corpus
 from likewise.pipeline.trouble import failures_of
 from likewise.semantics import SpaceWriter
@@ -62,6 +63,7 @@ def read_packed(blobs: Iterable[bytes]) -> Iterator[pa.Table]:
         yield pa.ipc.open_stream(blob).read_all().cast(INDEX_SCHEMA)
 
 
+@named_options
 def build_space(
     spark: SparkSession,
     corpus: Corpus,

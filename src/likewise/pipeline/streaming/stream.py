@@ -23,7 +23,7 @@ from likewise.pipeline.events.frame import Keep, dead_letters
 from likewise.pipeline.events.read import decode_records, read_events
 from likewise.pipeline.events.transfer import remember_peek
 from likewise.pipeline.matching import match_with
-from likewise.pipeline.options import Span, microseconds
+from likewise.pipeline.options import Span, microseconds, named_options
 from likewise.pipeline.session import jvm_thread
 from likewise.pipeline.streaming.sinks import Sink
 from likewise.pipeline.streaming.subscriptions import FixedRecipe, RecipeSource, SubscriptionTable
@@ -68,6 +68,7 @@ class Places:
         return f"{self.checkpoint}/spool"
 
 
+@named_options
 def read_stream(
     spark: SparkSession,
     source: str,
@@ -303,6 +304,9 @@ class Stream:
     def _query(self, rows: DataFrame, sink: Callable[[DataFrame, int], None], checkpoint: str) -> StreamingQuery:
         writer = rows.writeStream.foreachBatch(sink).option("checkpointLocation", checkpoint)
         return writer.trigger(**self.trigger).start() if self.trigger else writer.start()
+
+
+Stream.__init__ = named_options(Stream.__init__)  # type: ignore[method-assign]  # a misspelt field has a hint
 
 
 # One stream at a time on a checkpoint.
