@@ -8,12 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from likewise.calibration import MEANT_IN_STREAM
 from likewise.errors import MissingError
 from likewise.events import Event
 from likewise.language import Operator, Options, Predicate, Profile
-from likewise.matching import Aggregation, Background, Matcher
+from likewise.matching import Aggregation, Background, Commonness, Matcher, joint
 from likewise.matching.index.sparse import access_of
-from likewise.matching.index.sparse_kernel import FLOOR
+from likewise.matching.index.sparse_kernel import FLOOR, RATIO, RATIO_BY_CHANCE, STEPS
 from likewise.matching.index.terms import Neighbours, TermColumns
 from likewise.matching.settings import Approach, Settings
 from likewise.semantics import Evidence
@@ -92,6 +93,21 @@ def test_adding_and_removing_while_running(profiles, events, table, chance):
             for matcher in all_of_them:
                 matcher.remove(min(handle))
         assert agreed(all_of_them, events)
+
+
+def test_no_score_is_above_the_bound_for_any_stream():
+    """The kernel rules profiles out by it before it computes how common their answers are."""
+    rng, meant, near = np.random.default_rng(4), MEANT_IN_STREAM, 0
+    for _ in range(3_000):
+        count, limit = int(rng.integers(2, 6)), float(rng.choice([0.2, 0.5, 0.8]))
+        entries = rng.random(count) ** rng.choice([0.05, 0.3, 5.0], count)
+        shares = rng.random(count) ** rng.choice([0.1, 1.0, 10.0])
+        steps = (entries * STEPS).astype(int)
+        most = meant * (1 - limit) * RATIO[steps].prod() + (1 - meant) * RATIO_BY_CHANCE[steps].prod()
+        if float(joint(entries, Commonness.seen(shares.tolist(), [True] * count))) >= limit:
+            assert most >= limit * (1 - meant)
+            near += most < 3 * limit * (1 - meant)
+    assert near > 50, "too few close calls to say anything"
 
 
 def test_a_hardly_related_value_counts_where_the_others_leave_little_doubt():

@@ -36,6 +36,26 @@ UNSURE: Final = -1.0
 """The result for a profile that depends on terms that are not listed."""
 
 
+STEPS: Final = 1024
+"""Steps of entries for which bounds are tabled."""
+
+
+def _ratios() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """For entries up to each step, the highest ratio of meant to unmeant for any chance, and chance times it.
+
+    The ratio of an entry e is odds e / (chance odds e + (1 - chance) (1 - e)).
+    """
+    entry = np.minimum(np.arange(1, STEPS + 2) / STEPS, 1.0)[:, None]
+    chance = np.linspace(LEAST_CHANCE, MOST_CHANCE, 181)
+    prior = np.sqrt((MEANT_IN_STREAM + (1 - MEANT_IN_STREAM) * chance) * 0.5)
+    odds = (1 - prior) / prior
+    ratio = odds * entry / (chance * odds * entry + (1 - chance) * (1 - entry))
+    # A little higher, for the chances between those tried.
+    return 1.01 * ratio.max(axis=1), 1.01 * (chance * ratio).max(axis=1)
+
+
+RATIO, RATIO_BY_CHANCE = _ratios()
+
 PROFILE: Final = np.dtype(
     [
         ("start", np.int64),
@@ -235,7 +255,7 @@ def _verify_jointly(profile: int, event_ids: NDArray[np.int32], tables: SparseTa
     record, known = tables.profiles[profile], tables.stream.known
     begin, length = record.start, record.length
     least = np.float64(record.least_in_stream if known else record.least)
-    reached = 1.0
+    reached, ratio, by_chance = 1.0, 1.0, 1.0
     for at in range(length):
         c = tables.conditions_of[begin + at]
         best = _best(c, event_ids, least, tables)
@@ -244,12 +264,20 @@ def _verify_jointly(profile: int, event_ids: NDArray[np.int32], tables: SparseTa
             best = max(best, _unlisted(c, event_ids, tables))
         if _by_meaning(tables.conditions[c]):
             reached *= best
+            ratio *= RATIO[int(best * STEPS)]
+            by_chance *= RATIO_BY_CHANCE[int(best * STEPS)]
             if best < least or (not known and reached < record.bound):
                 return 0.0
         elif best <= 0.0:
             return 0.0
+    # A score s is p r / (m r + 1 - m), where r is the product of all ratios, m the share of events that are meant and
+    # p at most m + (1 - m) times all chances. So however common the answers are, it cannot be higher than this.
+    most = MEANT_IN_STREAM * (1.0 - record.limit) * ratio + (1.0 - MEANT_IN_STREAM) * by_chance
+    if known and most < record.limit * (1.0 - MEANT_IN_STREAM):
+        return 0.0
     # Few profiles come this far, so that their entries are computed a second time.
-    if_meant, by_chance, chances, count, single = 1.0, 1.0, 1.0, 0, 1.0
+    by_chance = 1.0
+    if_meant, chances, count, single = 1.0, 1.0, 0, 1.0
     unsure = False
     for at in range(length):
         c = tables.conditions_of[begin + at]
