@@ -231,15 +231,15 @@ class Composer:
     def take(self, hits: Iterable[Hit]) -> list[Detection]:
         """Take hits, grouped by event; returns the detections completed by them and by the time that passed."""
         arrived: list[Arrived] = []
-        for event, found in by_event(hits):
-            arrived += self._arrive(event, found)
+        for event, own_hits in by_event(hits):
+            arrived += self._arrive(event, own_hits)
         return self._take(arrived) + self._released()
 
     def take_columns(self, events: Sequence[Event], hits: HitColumns) -> list[Detection]:
         """Like `take`, for a batch of events and their hits in columns; events without hits are allowed."""
         if self._intake.lateness:
-            for event, found in hits.of_events(events):
-                self._arrive(event, found)
+            for event, own_hits in hits.of_events(events):
+                self._arrive(event, own_hits)
             return self._released()
         if isinstance(events, EventColumns) and self._intake.all_good(events, self._timers.clock) is None:
             events = list(events)
@@ -295,8 +295,8 @@ class Composer:
         self._ranks += len(events)
         compiled = self._compiled
         if not compiled:
-            found = self._through_runs(events, times, base, source.answers(events, source.encode(events), None))
-            return by_timers + self._finish(times, [row[2] for row in found])
+            rows = self._through_runs(events, times, base, source.answers(events, source.encode(events), None))
+            return by_timers + self._finish(times, [row[2] for row in rows])
         compiled.tidy()
         encoded = source.encode(events)
         unsupported = compiled.unsupported(encoded)
@@ -313,17 +313,17 @@ class Composer:
         )
         if not self._runs:
             return self._finish(times, detections)
-        found = [(-0.5, self._number_of(detection), detection) for detection in by_timers]
-        found += self._through_runs(events, times, base, source.answers(events, encoded, scored))
-        found += zip(places.tolist(), numbers.tolist(), detections, strict=True)
-        found.sort(key=_place)
-        return self._finish(times, [row[2] for row in found])
+        rows = [(-0.5, self._number_of(detection), detection) for detection in by_timers]
+        rows += self._through_runs(events, times, base, source.answers(events, encoded, scored))
+        rows += zip(places.tolist(), numbers.tolist(), detections, strict=True)
+        rows.sort(key=_place)
+        return self._finish(times, [row[2] for row in rows])
 
-    def _finish(self, times: NDArray[np.int64], found: list[Detection]) -> list[Detection]:
+    def _finish(self, times: NDArray[np.int64], detections: list[Detection]) -> list[Detection]:
         last = int(times[-1])
         self._now = last if self._now is None else max(self._now, last)
         self._timers.clock = max(self._timers.clock, last - 1)
-        return found
+        return detections
 
     def _through_runs(
         self,
@@ -338,7 +338,7 @@ class Composer:
 
         def fire(limit: Instant) -> None:
             if limit > timers.clock and (by_timers := self._fire_timers(limit)):
-                places = np.searchsorted(times, [found.time for found in by_timers], side="right")
+                places = np.searchsorted(times, [detection.time for detection in by_timers], side="right")
                 out.extend(
                     (place - 0.5, number(detection), detection)
                     for place, detection in zip(places.tolist(), by_timers, strict=True)
@@ -351,9 +351,9 @@ class Composer:
             for at, hits in matched:
                 if not timers.idle(ends[at] - 1):
                     fire(ends[at] - 1)
-                found = deliver(hits, events[at], base + at)
-                if found:
-                    out.extend((at, number(detection), detection) for detection in found)
+                detections = deliver(hits, events[at], base + at)
+                if detections:
+                    out.extend((at, number(detection), detection) for detection in detections)
             fire(ends[-1] - 1)
         return out
 
@@ -403,12 +403,12 @@ class Composer:
             out += self._in_order(self._sweep(limit) + self._fire_timers(limit))
         return out
 
-    def _in_order(self, found: list[Detection]) -> list[Detection]:
+    def _in_order(self, detections: list[Detection]) -> list[Detection]:
         """Detections of both paths, sorted by time and pattern."""
         return (
-            sorted(found, key=lambda detection: (detection.time, self._number_of(detection)))
-            if len(found) > 1
-            else found
+            sorted(detections, key=lambda detection: (detection.time, self._number_of(detection)))
+            if len(detections) > 1
+            else detections
         )
 
     def _start(self, moment: Instant) -> None:
@@ -482,10 +482,10 @@ class Composer:
             return compiled_state(self._compiled, name)
         return run_state(self._runs[name])
 
-    def _number_of(self, found: Detection) -> int:
-        if self._compiled is not None and found.pattern in self._compiled:
-            return self._compiled.number(found.pattern)
-        return self._runs[found.pattern].number
+    def _number_of(self, detection: Detection) -> int:
+        if self._compiled is not None and detection.pattern in self._compiled:
+            return self._compiled.number(detection.pattern)
+        return self._runs[detection.pattern].number
 
     def snapshot(self) -> bytes:
         """The whole state, including the patterns, as bytes in a versioned format."""
@@ -511,5 +511,5 @@ class Composer:
 
 def _place(row: tuple[float, int, Detection]) -> tuple[float, Instant, int]:
     """Sort key: position among events (timers before the next event), then time, then pattern."""
-    place, number, found = row
-    return place, found.time, number
+    place, number, detection = row
+    return place, detection.time, number

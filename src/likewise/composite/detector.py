@@ -34,8 +34,8 @@ class Detector(Composer):
     >>> detector.add("break in", Composite(Sequence((kind("window"), kind("presence")), within=600_000_000)))
     >>> detector.publish(Event("1", (("type", "window"),), (), 0, 0))
     []
-    >>> [found] = detector.publish(Event("2", (("type", "presence"),), (), 600_000_000, 600_000_000))
-    >>> found.pattern, sorted(found.events)
+    >>> [detection] = detector.publish(Event("2", (("type", "presence"),), (), 600_000_000, 600_000_000))
+    >>> detection.pattern, sorted(detection.events)
     ('break in', ['presence', 'window'])
     """
 
@@ -118,21 +118,21 @@ class Detector(Composer):
         """Process events that are accepted and in order."""
         if self._batch_matcher is not None and len(events) > _FEW:
             return self._take_batch(events, times, self._source(None))
-        return [found for event in events for found in self._process(event, event.span[1])]
+        return [detection for event in events for detection in self._process(event, event.span[1])]
 
     def _process(self, event: Event, end: Instant) -> list[Detection]:
         """Run one event through all patterns."""
         out = [] if self._timers.idle(end - 1) else self._fire_timers(end - 1)
         self._start(end)
-        found: list[Detection] = []
+        detections: list[Detection] = []
         if self._compiled:
             compiled = self._compiled.process_one(event, end, rank=self._ranks, catalogue=self._catalogue)
             if compiled is None:
                 return self._in_order(out + self._take_batch([event], None, self._source(None)))
-            found = compiled
+            detections = compiled
         self._ranks += 1
         if self._runs:
             general = deliver(self._pool.match(event), event, self._ranks - 1)
             if general or out:
-                return self._in_order(out + found + general)
-        return found
+                return self._in_order(out + detections + general)
+        return detections

@@ -131,19 +131,19 @@ class HitColumns(NamedTuple):
     def of_events(self, events: Sequence[Event]) -> Iterator[tuple[Event, tuple[Hit, ...]]]:
         """Pair each event of the batch with its hits."""
         rows = groupby(self.rows(), key=itemgetter(0))
-        at, found = next(rows, (len(events), ()))
+        at, own_rows = next(rows, (len(events), ()))
         for place, event in enumerate(events):
             if place != at:
                 yield event, ()
                 continue
-            yield event, tuple([Hit(event, *row[1:]) for row in found])
-            at, found = next(rows, (len(events), ()))
+            yield event, tuple([Hit(event, *row[1:]) for row in own_rows])
+            at, own_rows = next(rows, (len(events), ()))
 
 
 def by_event(hits: Iterable[Hit]) -> Iterator[tuple[Event, tuple[Hit, ...]]]:
     """Group consecutive hits of the same event."""
-    for _, found in groupby(hits, key=_identity):
-        group = tuple(found)
+    for _, hits_of_event in groupby(hits, key=_identity):
+        group = tuple(hits_of_event)
         yield group[0].event, group
 
 
@@ -261,13 +261,13 @@ class GivenHits(HitSource):
         """The hits of the general path."""
         by_handle = self._pool.by_handle
         for at, rows in groupby(self._hits.rows(), key=itemgetter(0)):
-            found: list[Answer] = []
+            answers: list[Answer] = []
             for _, profile, probability, mapped in rows:
                 entry = by_handle.get(profile)
-                if entry is not None and not any(entry is other[0] for other in found):
-                    found.append((entry, probability, mapped))
-            if found:
-                yield at, found
+                if entry is not None and not any(entry is other[0] for other in answers):
+                    answers.append((entry, probability, mapped))
+            if answers:
+                yield at, answers
 
 
 class MatchedHits(HitSource):

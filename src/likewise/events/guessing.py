@@ -52,8 +52,8 @@ def settle_mapping(given: RecordMapping | None, records: Sequence[Record]) -> Re
     taken = {*given.taken, *(given.names or ())}
     free = [{name: value for name, value in record.items() if name not in taken} for record in records]
     guess = guess_mapping(free, given.rule_of)
-    found: dict[str, Any] = {role: getattr(guess, role) for role in guess.used if not getattr(given, role)}
-    return _with_formats(replace(given, **found, complete=True), _Fields.of(records))
+    roles: dict[str, Any] = {role: getattr(guess, role) for role in guess.used if not getattr(given, role)}
+    return _with_formats(replace(given, **roles, complete=True), _Fields.of(records))
 
 
 def guess_mapping(records: Sequence[Record], rule_of: Callable[[str], TimeRule] | None = None) -> RecordMapping:
@@ -74,7 +74,7 @@ def guess_mapping(records: Sequence[Record], rule_of: Callable[[str], TimeRule] 
     times = fields.covering(time_in)
     ends = fields.covering(lambda left, _: left.end(are_times)) if times else []
     ids = fields.covering(lambda left, before: left.find(_IDS, lambda _, new: _are_ids([*fields.all(before), *new])))
-    theme = fields.find(_THEMES, lambda _, found: all(isinstance(value, str | list) for value in found))
+    theme = fields.find(_THEMES, lambda _, values: all(isinstance(value, str | list) for value in values))
     guess = RecordMapping(id=_one(ids), time=_one(times), end=_one(ends), theme=theme or ())
     return guess if rule_of is not None else _with_formats(guess, fields)
 
@@ -146,8 +146,8 @@ class _Fields(NamedTuple):
 
     def names(self) -> dict[str, None]:
         """All field names, those of nested objects last."""
-        found = dict.fromkeys(name for record in self.records for name in record)
-        return dict.fromkeys(sorted(found, key=lambda name: "." in name))
+        names = dict.fromkeys(name for record in self.records for name in record)
+        return dict.fromkeys(sorted(names, key=lambda name: "." in name))
 
     def values(self, name: str) -> list[object]:
         """The values of a field; for a joined date and clock, those of records that have both."""
@@ -162,10 +162,10 @@ class _Fields(NamedTuple):
 
     def covering(self, find: Callable[[_Fields, list[str]], str | None]) -> list[str]:
         """Collect fields until every record has one of them, or no more are found."""
-        found: list[str] = []
-        while (left := self.without(found)).records and (name := find(left, found)) is not None:
-            found.append(name)
-        return found
+        fields: list[str] = []
+        while (left := self.without(fields)).records and (name := find(left, fields)) is not None:
+            fields.append(name)
+        return fields
 
     def find(self, known: Sequence[str], fits: _Fits) -> str | None:
         """The field with the best known name whose values fit; nested fields only for times."""
@@ -183,19 +183,19 @@ class _Fields(NamedTuple):
 
     def time(self, are_times: _Fits, excluded: Collection[str]) -> str | None:
         """The time field: one with a known name, a date with its clock, or the only field of full timestamps."""
-        found = self.find(_TIMES, are_times)
-        if found is not None and not are_dates(self.values(found)):
-            return found
+        field = self.find(_TIMES, are_times)
+        if field is not None and not are_dates(self.values(field)):
+            return field
         both = self._together(are_times, end=False)
-        if both is not None or found is None:
+        if both is not None or field is None:
             return both or self.timestamps(excluded)
         # A date alone would put all events at midnight, although there is a clock.
-        return None if any(are_clocks(self.values(name)) for name in self.names()) else found
+        return None if any(are_clocks(self.values(name)) for name in self.names()) else field
 
     def end(self, are_times: _Fits) -> str | None:
         """The end field."""
-        found = self.find(_ENDS, are_times)
-        return found if found is not None else self._together(are_times, end=True)
+        field = self.find(_ENDS, are_times)
+        return field if field is not None else self._together(are_times, end=True)
 
     def _together(self, are_times: _Fits, *, end: bool) -> str | None:
         name = date_and_clock({name: self.values(name) for name in self.names()}, end=end)
@@ -229,18 +229,18 @@ def _plain(name: str) -> str:
 
 
 def _times_by(rule_of: Callable[[str], TimeRule], *, local: bool = True) -> _Fits:
-    def are_times(name: str, found: list[object]) -> bool:
-        if are_clocks(found):  # 08.00 is not a number of seconds
+    def are_times(name: str, values: list[object]) -> bool:
+        if are_clocks(values):  # 08.00 is not a number of seconds
             return False
         rule = rule_of(name)
-        return _mostly(rule, found) or (local and rule.usual and local_format(found) is not None)
+        return _mostly(rule, values) or (local and rule.usual and local_format(values) is not None)
 
     return are_times
 
 
-def _mostly(rule: TimeRule, found: list[object]) -> bool:
-    good = sum(_is_time(rule, value) for value in found)
-    return good > 0 and good >= len(found) / 2
+def _mostly(rule: TimeRule, values: list[object]) -> bool:
+    good = sum(_is_time(rule, value) for value in values)
+    return good > 0 and good >= len(values) / 2
 
 
 def _is_time(rule: TimeRule, value: object) -> bool:

@@ -161,14 +161,16 @@ class RecordMapping:
             role: {name: [part for part in self.parts(name, role) if part not in present] for name in names}
             for role, names in self.used.items()
         }
-        present_fields = {role: [name for name, parts in found.items() if not parts] for role, found in missing.items()}
+        present_fields = {
+            role: [name for name, parts in fields.items() if not parts] for role, fields in missing.items()
+        }
         lacking = [[parts[0] for parts in missing[role].values()] for role in self.used if not present_fields[role]]
         lacking += [[name] for name in self.names or () if name not in present]
         if lacking:
             named = " or ".join(map(repr, lacking[0]))
             raise BuildError(f"{source} has no column {named}", hint=f"it has {', '.join(present)}")
         several: dict[str, Any] = {role: present_fields[role] for role in _ROLES if len(self.used.get(role, ())) > 1}
-        gone = {name for found in missing.values() for name, parts in found.items() if parts}
+        gone = {name for fields in missing.values() for name, parts in fields.items() if parts}
         for setting in ("time_format", "zone") if gone else ():
             if isinstance(by_field := getattr(self, setting), Mapping):
                 several[setting] = {name: value for name, value in by_field.items() if name not in gone}
@@ -201,9 +203,9 @@ class RecordMapping:
             return
         for path, attribute in self.names.items():
             if path == name or path.startswith(f"{name}."):
-                found = value if path == name else at_path({name: value}, path)
-                if found is not None:
-                    yield from flatten({attribute: found})
+                part = value if path == name else at_path({name: value}, path)
+                if part is not None:
+                    yield from flatten({attribute: part})
 
     @cached_property
     def _not_attributes(self) -> tuple[str, ...]:
@@ -230,14 +232,14 @@ class RecordMapping:
         return None
 
     def _instant(self, record: dict[str, object], role: str) -> int | None:
-        found = self._found(record, role)
-        return None if found is None else self.rule_of(found[0]).instant(*found)
+        present = self._found(record, role)
+        return None if present is None else self.rule_of(present[0]).instant(*present)
 
     def _id(self, record: dict[str, object]) -> str | None:
-        found = self._found(record, "id")
-        if found is None:
+        present = self._found(record, "id")
+        if present is None:
             return None
-        path, value = found
+        path, value = present
         if isinstance(value, bool) or not isinstance(value, str | int):
             raise InputError(f"{path} is neither text nor an integer, so it cannot be an id")
         return check_text("id", str(value))

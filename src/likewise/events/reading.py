@@ -192,7 +192,7 @@ class _Reading:
 
 def _read(source: Source, format: str, reading: _Reading, allow_empty: bool) -> Iterator[Sequence[Event]]:
     intake = reading.intake
-    found = False
+    any_events = False
     with open_source(source, name=intake.source) as stream:
         chosen = format if format != "auto" else _guess(intake.source, head(stream))
         if reading.mapping is not None and chosen not in MAPPED:
@@ -200,9 +200,9 @@ def _read(source: Source, format: str, reading: _Reading, allow_empty: bool) -> 
         place = source if isinstance(source, Path | str) and str(source) != "-" else None
         batches = _parquet(place, stream, reading) if chosen == "parquet" else _READERS[chosen](stream, reading)
         for batch in batches:
-            found = found or len(batch) > 0
+            any_events = any_events or len(batch) > 0
             yield batch
-    if not (found or intake.rejected or allow_empty):
+    if not (any_events or intake.rejected or allow_empty):
         raise InputError("no events in it", source=intake.source, hint="the file is empty")
 
 
@@ -282,15 +282,15 @@ def _read_jsonl(stream: BinaryIO, reading: _Reading) -> Iterator[Sequence[Event]
 
 def _first_records(start: bytes, parse: ParseLine = parse_json) -> list[object]:
     """Parse the first lines that are valid records."""
-    found: list[object] = []
+    records: list[object] = []
     for line in start.split(b"\n"):
         try:
-            found += [parse(line)] if line.strip() else []
+            records += [parse(line)] if line.strip() else []
         except InputError:
             continue
-        if len(found) == SAMPLE:
+        if len(records) == SAMPLE:
             break
-    return found
+    return records
 
 
 def _read_json(stream: BinaryIO, reading: _Reading) -> Iterator[Sequence[Event]]:
@@ -318,24 +318,24 @@ def _documents(stream: BinaryIO, reading: _Reading, *, cloud: bool) -> Iterator[
 
 
 def _values(documents: list[bytes]) -> list[object]:
-    found = []
+    values = []
     for document in documents:
         try:
-            found.append(parse_json(document))
+            values.append(parse_json(document))
         except InputError:
             continue
-    return found
+    return values
 
 
 def _with_line_numbers(data: bytes, documents: list[msgspec.Raw]) -> Iterator[tuple[int, bytes]]:
     line, place = 1, 0
     for document in documents:
         raw = bytes(document)
-        found = data.index(raw, place)
-        line += data.count(b"\n", place, found)
+        position = data.index(raw, place)
+        line += data.count(b"\n", place, position)
         yield line, raw
         line += raw.count(b"\n")
-        place = found + len(raw)
+        place = position + len(raw)
 
 
 def _read_cloudevents(stream: BinaryIO, reading: _Reading) -> Iterator[Sequence[Event]]:

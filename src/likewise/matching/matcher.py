@@ -292,7 +292,7 @@ class Matcher:
 
         Each match comes with the position of its event.
         """
-        found: list[tuple[int, Match]] = []
+        matches: list[tuple[int, Match]] = []
         order = np.lexsort((-scores.score, scores.event))
         with self._lock:
             explain = partial(self._explain_match, ScoringState(self._stream, self._competition.version))
@@ -300,10 +300,10 @@ class Matcher:
                 wanted = handles is None or handle in handles
                 match = self._match(encoded, at, handle, score, explain) if wanted else None
                 if match is not None:
-                    found.append((at, match))
+                    matches.append((at, match))
         if self._distinct:
-            found.sort(key=lambda pair: (pair[0], -pair[1].score))
-        return found
+            matches.sort(key=lambda pair: (pair[0], -pair[1].score))
+        return matches
 
     def score_batch(self, encoded: Encoded) -> EventScores:
         """The scores that reach the thresholds, without building matches."""

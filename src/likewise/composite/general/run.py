@@ -201,13 +201,13 @@ class Run:
                 process.step()
         if not self._found:
             return _NONE_FOUND
-        found, self._found = self._found, []
-        if len(found) > 1:
-            found.sort(key=lambda instance: instance.order)
+        instances, self._found = self._found, []
+        if len(instances) > 1:
+            instances.sort(key=lambda instance: instance.order)
         if not self._chooser.takes_all:
             # Choose among the instances of one step before any is consumed.
-            found = [instance for instance in found if self._chooser.admit(instance, None)]
-        return [instance for instance in found if self._detect(instance)]
+            instances = [instance for instance in instances if self._chooser.admit(instance, None)]
+        return [instance for instance in instances if self._detect(instance)]
 
     def _detect(self, instance: Instance) -> bool:
         if instance.probability < self.plan.threshold:
@@ -312,13 +312,15 @@ def deliver(hits: Sequence[Answer], event: Event, rank: int) -> list[Detection]:
     if len(hits) == 1 and len(hits[0][0].listeners) == 1:
         entry, probability, mapped = hits[0]
         [(run, leaves)] = entry.listeners.items()
-        return [Detection.of(run.plan, found) for found in run.take(event, rank, ((leaves, probability, mapped),))]
+        return [
+            Detection.of(run.plan, instance) for instance in run.take(event, rank, ((leaves, probability, mapped),))
+        ]
     deliveries: dict[Run, list[Delivery]] = {}
     for entry, probability, mapped in hits:
         for run, leaves in entry.listeners.items():
             deliveries.setdefault(run, []).append((leaves, probability, mapped))
     in_order = sorted(deliveries, key=_number) if len(deliveries) > 1 else deliveries
-    return [Detection.of(run.plan, found) for run in in_order for found in run.take(event, rank, deliveries[run])]
+    return [Detection.of(run.plan, instance) for run in in_order for instance in run.take(event, rank, deliveries[run])]
 
 
 def _number(run: Run) -> int:

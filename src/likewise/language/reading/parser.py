@@ -87,11 +87,12 @@ def parse_placed(
 
 def parse_subscription(text: str, *, source: str = "<text>") -> Subscription:
     """Parse the single subscription of a text, named "s1" if it has no name."""
-    found = parse(text, source=source)
-    if len(found) != 1:
-        message = "there is no subscription here" if not found else f"{len(found)} subscriptions where one was expected"
+    subscriptions = parse(text, source=source)
+    if len(subscriptions) != 1:
+        count = len(subscriptions)
+        message = f"{count} subscriptions where one was expected" if count else "there is no subscription here"
         raise Source(text, source).error(0, message, expected=("one subscription",))
-    return found[0]
+    return subscriptions[0]
 
 
 def parse_pattern(text: str, *, source: str = "<text>") -> Composite:
@@ -100,11 +101,11 @@ def parse_pattern(text: str, *, source: str = "<text>") -> Composite:
     >>> parse_pattern("a then b within 30 minutes").root.within
     1800000000
     """
-    found = parse_subscription(text, source=source)
+    subscription = parse_subscription(text, source=source)
     origin = Source(text, source)
-    if found.options != type(found.options)():
+    if subscription.options != type(subscription.options)():
         raise origin.error(0, "a pattern alone has no options", hint="remove threshold, top and approach")
-    return Composite(Member(found.body)) if isinstance(found.body, Profile) else found.body
+    return Composite(Member(subscription.body)) if isinstance(subscription.body, Profile) else subscription.body
 
 
 def _outcomes(reader: StatementReader) -> Iterator[Statement | ParseError]:
@@ -130,10 +131,10 @@ def _outcomes(reader: StatementReader) -> Iterator[Statement | ParseError]:
 def _unclosed(scan: Scanner, start: int, end: int) -> ParseError | None:
     """The error for a brace that is not closed before the next statement."""
     open_braces: list[int] = []
-    for found in _BRACKETS.finditer(scan.text, start, end):
-        if found[0] == "{":
-            open_braces.append(found.start())
-        elif found[0] == "}" and open_braces:
+    for bracket in _BRACKETS.finditer(scan.text, start, end):
+        if bracket[0] == "{":
+            open_braces.append(bracket.start())
+        elif bracket[0] == "}" and open_braces:
             open_braces.pop()
     if not open_braces:
         return None
@@ -150,17 +151,17 @@ def _next_start(text: str, start: int, stopped: int) -> int:
     ends every statement.
     """
     depth = 0
-    for found in _BRACKETS.finditer(text, start):
-        sign = found[0]
+    for bracket in _BRACKETS.finditer(text, start):
+        sign = bracket[0]
         if sign in "{([":
             depth += 1
         elif sign in "})]":
             depth -= 1
         elif sign == "\n":
-            after = found.end()
+            after = bracket.end()
             if _STARTS_ANYWHERE.match(text, after):
                 return after
-            if depth > 0 and _STARTS_AT_MARGIN.match(text, after) and not _continues(text, found.start()):
+            if depth > 0 and _STARTS_AT_MARGIN.match(text, after) and not _continues(text, bracket.start()):
                 return after
             outside = depth <= 0 and _STARTS_OUTSIDE.match(text, after)
             if after > stopped and (outside or _BLANK_LINE.match(text, after)):

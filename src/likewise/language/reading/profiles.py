@@ -73,11 +73,11 @@ class ProfileReader(TermReader):
     def tags(self) -> list[str] | None:
         """Read the theme tags of the set that starts here; None, with nothing read, if it holds predicates."""
         scan, start = self.scanner, self.scanner.pos
-        found = _TAGS.match(self.text, start)
-        if found is None:
+        match = _TAGS.match(self.text, start)
+        if match is None:
             return None if _PREDICATE.match(self.text, start + 1) else self._careful_tags() or None
-        scan.pos = found.end()
-        tags = [" ".join(tag.split()) for tag in found[1].split(",")] if found[1].strip() else []
+        scan.pos = match.end()
+        tags = [" ".join(tag.split()) for tag in match[1].split(",")] if match[1].strip() else []
         if "" in tags:
             scan.fail("a theme tag is missing", at=start, expected=("a theme tag between the commas",))
         return tags
@@ -115,12 +115,12 @@ class ProfileReader(TermReader):
         closer = self.open()
         predicates = []
         while True:
-            found = _PREDICATE.match(text, scan.pos)
-            predicate = None if found is None else _common(found)
-            if found is None or predicate is None:
+            match = _PREDICATE.match(text, scan.pos)
+            predicate = None if match is None else _common(match)
+            if match is None or predicate is None:
                 predicate = self._careful()
             else:
-                scan.pos = found.end() - 1
+                scan.pos = match.end() - 1
             predicates.append(predicate)
             if self.ends_set(closer):
                 return tuple(predicates)
@@ -131,10 +131,10 @@ class ProfileReader(TermReader):
         if self.skip() == "{":
             scan.pos += 1
             return "}"
-        found = _OPENING.match(self.text, scan.pos)
-        if found is None:
+        match = _OPENING.match(self.text, scan.pos)
+        if match is None:
             scan.unexpected(("`{` and predicates",))
-        scan.pos = found.end()
+        scan.pos = match.end()
         return ")"
 
     def ends_set(self, closer: str) -> bool:
@@ -176,21 +176,21 @@ class ProfileReader(TermReader):
 
     def operator(self, attribute: str) -> tuple[Operator, int]:
         """Read the operator after an attribute; also returns its position."""
-        found = _OPERATOR_HERE.match(self.text, self.scanner.pos)
-        if found is None:
+        match = _OPERATOR_HERE.match(self.text, self.scanner.pos)
+        if match is None:
             expected = ("`=`", "`!=`", "`<`", "`<=`", "`>`", "`>=`", "`in [low, high]`")
             self.missing(f"the attribute {shown(attribute)} has no operator", expected, signs="()[]!")
-        self.scanner.pos = found.end()
-        return OPERATORS[found[1]], found.start(1)
+        self.scanner.pos = match.end()
+        return OPERATORS[match[1]], match.start(1)
 
     def _range_start(self, left: Term) -> tuple[Term, str] | None:
         """Read the attribute and the opening bracket of `attribute in [`; None if there is no range."""
         scan = self.scanner
         if left.quoted or left.approximate:
-            found = _RANGE_HERE.match(self.text, scan.pos)
-            if found is not None:
-                scan.pos = found.end()
-                return left, found[1]
+            match = _RANGE_HERE.match(self.text, scan.pos)
+            if match is not None:
+                scan.pos = match.end()
+                return left, match[1]
         elif self.text[scan.pos : scan.pos + 1] in ("[", "(") and left.text.endswith(" in"):
             scan.pos += 1
             return left._replace(text=left.text.removesuffix(" in")), self.text[scan.pos - 1]
@@ -243,9 +243,9 @@ def starts_profile(text: str, pos: int) -> bool:
     return text[pos : pos + 1] == "{" or _OPENING.match(text, pos) is not None
 
 
-def _common(found: re.Match[str]) -> Predicate | None:
+def _common(match: re.Match[str]) -> Predicate | None:
     """The predicate of a quick match; None if it must be read piece by piece."""
-    attribute, loose_attribute, sign, value, loose_value, _ = found.groups()
+    attribute, loose_attribute, sign, value, loose_value, _ = match.groups()
     operator, attribute, value = OPERATORS[sign], " ".join(attribute.split()), " ".join(value.split())
     if ": " in value or value[-1] == ":":
         return None

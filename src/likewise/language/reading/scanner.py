@@ -87,10 +87,10 @@ class Scanner:
 
     def require(self, text: str) -> Token:
         """Consume the next token, which must be this one."""
-        found = self.accept(text)
-        if found is None:
+        token = self.accept(text)
+        if token is None:
             self.unexpected((f"`{text}`",), candidates=(text,))
-        return found
+        return token
 
     def unexpected(self, expected: tuple[str, ...], *, candidates: tuple[str, ...] = ()) -> NoReturn:
         """Refuse the next token, with a hint if it looks like a misspelt candidate."""
@@ -103,11 +103,11 @@ class Scanner:
     def quoted(self) -> str:
         """Read the quoted text at this position; typographic quotes close straight ones, as in [002]."""
         opener = self.text[self.pos]
-        found = _QUOTED[opener].match(self.text, self.pos)
-        if found is None:
+        match = _QUOTED[opener].match(self.text, self.pos)
+        if match is None:
             self.fail("this quoted text has no end", expected=(f"a closing {_CLOSERS[opener][0]}",))
-        self.pos = found.end()
-        inner = found[1]
+        self.pos = match.end()
+        inner = match[1]
         if "\n" in inner:
             inner = _WRAPPED.sub(" ", inner)
         if "\\" not in inner:
@@ -115,7 +115,7 @@ class Scanner:
         inner = _ESCAPE.sub(_unescape, inner)
         if _HALF.search(inner):
             self.fail(
-                "an incomplete surrogate pair is escaped here", at=found.start(), hint="write the character itself"
+                "an incomplete surrogate pair is escaped here", at=match.start(), hint="write the character itself"
             )
         return inner
 
@@ -134,13 +134,13 @@ class Scanner:
 
     def value(self, *, ordered: bool) -> Value:
         """Read an unquoted number, boolean, timestamp or other single word."""
-        found = _SINGLE.match(self.text, self.pos)
-        if found is None or found[1] in KEYWORDS:
+        match = _SINGLE.match(self.text, self.pos)
+        if match is None or match[1] in KEYWORDS:
             self.unexpected(("a value",))
         if ordered:
-            self.check_finite(found[1], at=found.start(1))
-        self.pos = found.end()
-        return ordered_literal(found[1]) if ordered else literal(found[1])
+            self.check_finite(match[1], at=match.start(1))
+        self.pos = match.end()
+        return ordered_literal(match[1]) if ordered else literal(match[1])
 
     def check_finite(self, text: str, *, at: int) -> None:
         """Refuse NaN and infinities, which would otherwise be compared as text."""
@@ -163,29 +163,29 @@ class Scanner:
 
     def duration(self) -> Duration:
         """Read a duration of one or more parts on one line, such as `1 hour 30 minutes`."""
-        found = PART.match(self.text, self.peek().start)
-        if found is None:
+        match = PART.match(self.text, self.peek().start)
+        if match is None:
             self.unexpected(("a duration such as `30 minutes`",))
         total = 0
         while True:
-            total += self._length(found)
+            total += self._length(match)
             if total > LONGEST:
-                self.fail("the duration is too long", at=found.start(1))
-            self.pos = found.end()
-            found = PART.match(self.text, self.pos)
+                self.fail("the duration is too long", at=match.start(1))
+            self.pos = match.end()
+            match = PART.match(self.text, self.pos)
             # `within 1 hour 3 times …`: a number without a unit of time does not belong to it.
-            if found is None or found[2] not in UNITS:
+            if match is None or match[2] not in UNITS:
                 return total
 
-    def _length(self, found: re.Match[str]) -> Duration:
-        if found[2] not in UNITS:
+    def _length(self, match: re.Match[str]) -> Duration:
+        if match[2] not in UNITS:
             self.fail(
-                f"unknown unit of time {shown(found[2])}",
-                at=found.start(2),
+                f"unknown unit of time {shown(match[2])}",
+                at=match.start(2),
                 expected=("us", "ms", "s", "min", "h", "d", "a word such as `minutes`"),
-                hint=suggestion(found[2], UNITS),
+                hint=suggestion(match[2], UNITS),
             )
-        return length(found[1], found[2])
+        return length(match[1], match[2])
 
     def new_line_before(self, token: Token) -> bool:
         """Whether a line ends between this position and the token."""
@@ -203,12 +203,12 @@ class Scanner:
         self.depth -= 1
 
     def _read(self) -> Token:
-        found = _TOKEN.match(self.text, self.pos)
-        if found is None:
+        match = _TOKEN.match(self.text, self.pos)
+        if match is None:
             end = len(self.text)
             return Token("end", "", end, end)
-        kind = found.lastgroup or "symbol"
-        return Token(kind, found[kind], found.start(kind), found.end())
+        kind = match.lastgroup or "symbol"
+        return Token(kind, match[kind], match.start(kind), match.end())
 
 
 def shown(text: str) -> str:
@@ -217,8 +217,8 @@ def shown(text: str) -> str:
     return f"`{line[:40]}…`" if len(line) > 40 else f"`{line}`"
 
 
-def _unescape(found: re.Match[str]) -> str:
-    code = found[1]
+def _unescape(match: re.Match[str]) -> str:
+    code = match[1]
     if len(code) == 1:
         return _ESCAPED.get(code, code)
     # JSON writes a character beyond 16 bits as two escapes.
