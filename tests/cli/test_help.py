@@ -35,6 +35,12 @@ def test_every_command_has_its_heading() -> None:
     assert {path[0] for path in EVERY} <= named
 
 
+def test_headings_and_commands_come_in_the_order_of_the_panels(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["--help"]) == 0
+    shown = re.findall(r"^│ ([a-z]+) ", capsys.readouterr().out, flags=re.M)
+    assert shown == [name for names in PANELS.values() for name in names]
+
+
 @pytest.mark.parametrize("path", EVERY, ids=" ".join)
 def test_help_teaches_with_an_example_that_can_be_called(path: tuple[str, ...]) -> None:
     """The example is parsed by the command's own parser: options that do not exist would be refused."""

@@ -94,7 +94,10 @@ def run(arguments: Sequence[str] | None = None) -> int:
 @cache
 def _application() -> Any:
     """The Click command, with placeholders in its help: arguments as in the usage line, none for flags."""
-    command = typer.main.get_command(build())
+    command: Any = typer.main.get_command(build())
+    order = {name: at for at, name in enumerate(name for names in PANELS.values() for name in names)}
+    names = sorted(command.commands, key=lambda name: order.get(name, len(order)))
+    command.commands = {name: command.commands[name] for name in names}
     _name_parameters(command)
     if PLAIN:
         import typer.rich_utils as rich_help
@@ -145,17 +148,11 @@ def _command_modules() -> Iterator[str]:
 
 
 def _arrange(app: typer.Typer) -> None:
-    """Put commands under their headings, in the order of `PANELS`."""
-    place = {name: (index, panel) for panel, names in PANELS.items() for index, name in enumerate(names)}
-    last = (sys.maxsize, list(PANELS)[-1])
-    order = list(PANELS)
-    for command in app.registered_commands:
-        command.rich_help_panel = place.get(str(command.name), last)[1]
-    for group in app.registered_groups:
-        group.rich_help_panel = place.get(str(group.name), last)[1]
-    app.registered_commands.sort(
-        key=lambda info: (order.index(str(info.rich_help_panel)), place.get(str(info.name), last)[0])
-    )
+    """Put commands and groups of commands under their headings."""
+    panels = {name: panel for panel, names in PANELS.items() for name in names}
+    entries: list[Any] = [*app.registered_commands, *app.registered_groups]
+    for entry in entries:
+        entry.rich_help_panel = panels.get(str(entry.name), list(PANELS)[-1])
 
 
 def _show_version(requested: bool) -> None:

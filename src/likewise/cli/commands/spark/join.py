@@ -44,7 +44,7 @@ def join(
     out: Annotated[str | None, typer.Option(help="Write here, by its suffix .csv, .jsonl or .parquet.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Join two tables by meaning: rows whose words are near, with how near they are.
+    """Join two tables by meaning: rows with similar words, with scores.
 
     The right table asks, in its words, and the left answers: a `fan` on the right takes a `ceiling fan`.
 
