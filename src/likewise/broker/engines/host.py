@@ -304,7 +304,7 @@ class EngineHost:
                 if entry.name in tenant.entries:
                     raise ConflictError(
                         f"there is already a subscription {entry.name!r}",
-                        hint="replace it with PUT, or choose another name",
+                        hint="replace or remove it, or choose another name",
                     )
             tenant.engine.subscribe([subscription_of(entry) for entry in change.entries if not entry.paused])
         else:
