@@ -1,7 +1,7 @@
 """Random tables of any schema become the events that a plain loop makes of the same rows.
 
 Each run counts how often every feature occurred, shows the counts (`pytest -rP`) and fails if one is missing, so the
-test cannot silently stop covering something. `LIKEWISE_TABLES=200` tries more tables.
+test cannot silently stop covering something. `LIKEWISE_TABLES=200` tries more tables, `LIKEWISE_SEED=7` other ones.
 """
 
 from __future__ import annotations
@@ -27,6 +27,8 @@ from likewise.pipeline import events_from_columns
 pytestmark = pytest.mark.spark
 
 TABLES = int(os.environ.get("LIKEWISE_TABLES", "4"))
+USUAL = 29
+SEED = int(os.environ.get("LIKEWISE_SEED", USUAL))
 ROWS = 12
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 TEXTS = ["12", "007", "+5", "-0.5", "1e3", "1e400", "true", "False", "NaN", "null", "1,5", "2026-02-03T04:05:06Z"]
@@ -291,7 +293,7 @@ FEATURES = {
 
 
 def test_random_tables_are_read_as_a_plain_loop_reads_them(spark: Any) -> None:
-    maker = TableMaker(Random(29))
+    maker = TableMaker(Random(SEED))
     for number in range(TABLES):
         schema, rows, mapping, wanted = random_table(maker)
         found = events_from_columns(spark.createDataFrame(rows, schema), mapping).collect()
@@ -305,7 +307,8 @@ def test_random_tables_are_read_as_a_plain_loop_reads_them(spark: Any) -> None:
                 assert (made.time and made.time.astimezone(UTC)) == time, about
                 assert made.theme == theme, about
     print(*(f"{count:6}  {feature}" for feature, count in sorted(maker.seen.items())), sep="\n")
-    assert sorted(FEATURES - maker.seen.keys()) == []
+    # A few tables of another seed need not have everything.
+    assert SEED != USUAL or sorted(FEATURES - maker.seen.keys()) == []
 
 
 def reason_of(made: Any) -> str | None:
