@@ -82,8 +82,11 @@ def value_matrix(profile: Profile, event: Event, relate: RelateTerms | None) -> 
     """
     out = np.zeros((len(profile.predicates), len(event.tuples)))
     for i, predicate in enumerate(profile.predicates):
-        for j, (_, value) in enumerate(event.tuples):
-            out[i, j] = _value_entry(predicate, value, relate)
+        if predicate.operator in (Operator.EQ, Operator.NE):
+            out[i] = [_equality_entry(predicate, value, relate) for _, value in event.tuples]
+        else:
+            kind, low, high = bounds(predicate)
+            out[i] = [kind_of(value) == kind and low <= number_of(value) <= high for _, value in event.tuples]
     return out
 
 
@@ -97,10 +100,7 @@ def combined_matrix(profile: Profile, event: Event, relate: RelateTerms | None =
     return attribute_matrix(profile, event, relate) * value_matrix(profile, event, relate)
 
 
-def _value_entry(predicate: Predicate, value: Value, relate: RelateTerms | None) -> float:
-    if predicate.operator not in (Operator.EQ, Operator.NE):
-        kind, low, high = bounds(predicate)
-        return float(kind_of(value) == kind and low <= number_of(value) <= high)
+def _equality_entry(predicate: Predicate, value: Value, relate: RelateTerms | None) -> float:
     assert not isinstance(predicate.value, Range)
     if relate is None or not predicate.value_approximate:
         equal = float(canonical(predicate.value) == canonical(value))
