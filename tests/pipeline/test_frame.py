@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from datetime import UTC, datetime
 
 import pytest
@@ -53,7 +52,7 @@ def test_a_value_keeps_its_type(value: object) -> None:
 def test_what_does_not_read_as_its_kind_is_text() -> None:
     assert value_of_text("warm", "number") == "warm"
     assert value_of_text("tomorrow", "time") == "tomorrow"
-    assert math.isinf(value_of_text("inf", "number"))
+    assert value_of_text("inf", "number") == "inf"
 
 
 def test_flaws_follow_the_events_in_a_column_of_their_own() -> None:

@@ -142,7 +142,6 @@ def test_a_path_that_is_not_there_is_named(spark: Any, tmp_path: Path) -> None:
     ("arguments", "message"),
     [
         ({"path": "x.jsonl", "format": "xml"}, "unknown format"),
-        ({"path": "x.dat"}, "is not known from its name"),
         ({"path": "x.csv"}, "which columns"),
         ({"path": "x.ttl", "columns": RecordMapping()}, "name their own"),
         ({"path": "x.jsonl", "keep": ["a"]}, "no columns to keep"),
@@ -151,6 +150,12 @@ def test_a_path_that_is_not_there_is_named(spark: Any, tmp_path: Path) -> None:
 def test_what_cannot_work_is_refused_before_it_runs(spark: Any, arguments: Any, message: str) -> None:
     with pytest.raises(BuildError, match=message):
         read_events(spark, **arguments)
+
+
+def test_a_file_of_unknown_format_is_refused(spark: Any, tmp_path: Path) -> None:
+    (tmp_path / "x.dat").write_text("1;2\n")
+    with pytest.raises(BuildError, match="is not known from its name"):
+        read_events(spark, tmp_path / "x.dat")
 
 
 def test_many_documents_spread_over_tasks(spark: Any, tmp_path: Path) -> None:
