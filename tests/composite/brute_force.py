@@ -348,21 +348,21 @@ class Trace:
             for b in self.composite.where
             if (place := self._decided_at(b)) is not node
             and binds(b) & aliases(node)
-            and any(node is one for one in below(place))
+            and any(node is inner for inner in below(place))
         ]
         return max(above, key=lambda place: len(list(below(place))), default=None)
 
     def _decided_at(self, b: m.Binding) -> m.Pattern:
         """The smallest part with its members, or the count that counts a member for each of its values."""
         if b.left == b.right and not b.approximate:
-            counts = [one for one in below(self.composite.root) if isinstance(one, m.Selection | m.Repetition)]
-            for one in reversed([one for one in counts if b.left.alias in aliases(one.part)]):
-                return one
+            counts = [node for node in below(self.composite.root) if isinstance(node, m.Selection | m.Repetition)]
+            for node in reversed([node for node in counts if b.left.alias in aliases(node.part)]):
+                return node
         return smallest(self.composite.root, binds(b))
 
     def _together(self, node: m.Pattern, found: list[Found]) -> list[Found]:
         """The ways to read the same events become one where all conditions about them are decided."""
-        ors = [one for one in below(node) if isinstance(one, m.Disjunction) and self._asked_at(one) is node]
+        ors = [inner for inner in below(node) if isinstance(inner, m.Disjunction) and self._asked_at(inner) is node]
         if not ors:
             return found
         groups: dict[object, list[Found]] = {}
@@ -375,8 +375,8 @@ class Trace:
         assert node.within is not None
         each = [self._lone(part, after, origin, free or "counted", node.within) for part in node.parts]
         out = []
-        for k, found in enumerate(each):
-            for f in found:
+        for k, instances in enumerate(each):
+            for f in instances:
                 p = f.p
                 for other in [j for i, js in enumerate(each) if i != k for j in js]:
                     if abs(other.time - f.time) <= node.within:

@@ -101,7 +101,7 @@ def joined(parts: list[Found], time: int, phase: int, p: float) -> Found:
         p,
         math.prod(f.reading for f in parts),
         None if phase else max((f.step[2] for f in parts if f.time == time), default=None),
-        tuple(one for f in parts for one in f.read),
+        tuple(reading for f in parts for reading in f.read),
     )
 
 
@@ -116,10 +116,10 @@ def merged(ways: list[Found]) -> Found:
 
 def read_by(ors: list[m.Disjunction], f: Found) -> object:
     """What stays the same whichever way each `or` reads its events; one inside another goes with that."""
-    largest = [one for one in ors if not any(aliases(one) < aliases(other) for other in ors)]
-    sets = [aliases(one) for one in largest]
+    largest = [node for node in ors if not any(aliases(node) < aliases(other) for other in ors)]
+    sets = [aliases(node) for node in largest]
     ranks = [[rank for a, rank, _ in f.roles if top(a) in names and rank is not None] for names in sets]
-    times = tuple(tuple(step for node, step in f.read if node == id(one)) for one in largest)
+    times = tuple(tuple(step for node, step in f.read if node == id(disjunction)) for disjunction in largest)
     events = tuple(tuple(sorted(some)) for some in ranks), times
     others = tuple((a, rank, e.end) for a, rank, e in f.roles if not any(top(a) in names for names in sets))
     return events, others
@@ -215,7 +215,7 @@ def longest(node: m.Repetition, found: list[list[Found]]) -> list[Found]:
             time, phase, by = found[0][0].time, found[0][0].phase, found[0][0]
         if size >= node.least:
             made = [_row(fs, time, phase) for fs in itertools.product(*run)]
-            out += made if by is None or phase else [replace(one, by=by.step[2]) for one in made]
+            out += made if by is None or phase else [replace(instance, by=by.step[2]) for instance in made]
     return out
 
 

@@ -62,14 +62,14 @@ def everywhere(
         "late": _late(Detector(given, lateness=_span(stream), **options), stream, horizon),
         "late, general": _late(Detector(given, lateness=_span(stream), compiled=False, **options), stream, horizon),
     }
-    expected = [one.signature for one in ways["general"]]
-    for way, found in ways.items():
-        assert [one.signature for one in found] == expected, way
-    return [(one.pattern, *(event.id for event in one.members)) for one in ways["general"]]
+    expected = [detection.signature for detection in ways["general"]]
+    for way, detections in ways.items():
+        assert [detection.signature for detection in detections] == expected, way
+    return [(detection.pattern, *(event.id for event in detection.members)) for detection in ways["general"]]
 
 
 def _single(detector: Detector, stream: Sequence[Event], horizon: int) -> list[Detection]:
-    return [found for event in stream for found in detector.publish(event)] + detector.advance(horizon)
+    return [detection for event in stream for detection in detector.publish(event)] + detector.advance(horizon)
 
 
 def _noise(first: Event) -> list[Event]:
@@ -78,7 +78,7 @@ def _noise(first: Event) -> list[Event]:
 
 
 def _batch(detector: Detector, pieces: list[list[Event]], horizon: int) -> list[Detection]:
-    return [found for piece in pieces for found in detector.publish_batch(piece)] + detector.advance(horizon)
+    return [detection for piece in pieces for detection in detector.publish_batch(piece)] + detector.advance(horizon)
 
 
 def _snapshots(detector: Detector, stream: Sequence[Event], horizon: int, *, compiled: bool) -> list[Detection]:

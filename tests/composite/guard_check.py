@@ -65,12 +65,12 @@ def text(row: Row) -> str:
 
 def defined(found: Iterable[Found], name: str, *, every: bool) -> Iterator[Row]:
     """As each is reported, or in every way in which it may be read."""
-    for one in found:
-        for reading in one.readings if every else (one.reading,):
+    for instance in found:
+        for reading in instance.readings if every else (instance.reading,):
             roles: dict[str, tuple[str, ...]] = {}
             for role, event in reading:
                 roles[role] = (*roles.get(role, ()), event.id)
-            yield (name, one.time, one.start, one.end, tuple(sorted(roles.items())))
+            yield (name, instance.time, instance.start, instance.end, tuple(sorted(roles.items())))
 
 
 def by_definition(
@@ -84,7 +84,7 @@ def by_definition(
     for pattern in case.patterns:
         last = pattern is case.patterns[-1]
         found = world.whole(pattern.name, position=added if last else 0)
-        found = [one for one in found if not last or known_before(one, trace, removed)]
+        found = [instance for instance in found if not last or known_before(instance, trace, removed)]
         out += defined(found, pattern.name, every=every)
     return sorted(out)
 

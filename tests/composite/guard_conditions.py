@@ -87,7 +87,7 @@ def holds(condition: Binding, roles: Roles) -> bool:
             for event in left
         )
     right = events_of(condition.right.alias, roles)
-    return all(satisfied(condition, one, other) for one in left for other in right)
+    return all(satisfied(condition, first, other) for first in left for other in right)
 
 
 def satisfied(condition: Binding, left: Event, right: Event) -> bool:
@@ -165,9 +165,9 @@ def place(composite: Composite) -> Placed:
         else:
             placed.by_node.setdefault(id(smallest(composite.root, members)), []).append(condition)
         if condition.operator is Operator.EQ and isinstance(condition.right, Field):
-            for one in (condition.left, condition.right):
-                if isinstance(one, Field):
-                    placed.equated.setdefault(one.alias, []).append(one)
+            for field in (condition.left, condition.right):
+                if isinstance(field, Field):
+                    placed.equated.setdefault(field.alias, []).append(field)
     return placed
 
 

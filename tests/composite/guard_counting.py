@@ -16,12 +16,12 @@ CountedRun = tuple[Sequence[Found], Found]
 def selected(row: Sequence[Found], node: Selection) -> Iterator[CountedRun]:
     """The i-th since activation, or in windows that do not overlap."""
     opened, count = None, 0
-    for one in row:
-        if opened is None or (node.within is not None and one.time - opened > node.within):
-            opened, count = one.time, 0
+    for instance in row:
+        if opened is None or (node.within is not None and instance.time - opened > node.within):
+            opened, count = instance.time, 0
         count += 1
         if count == node.index:
-            yield [one], one
+            yield [instance], instance
 
 
 def repeated(row: Sequence[Found], node: Repetition) -> Iterator[CountedRun]:
@@ -64,8 +64,8 @@ def longest(row: Sequence[Found], node: Repetition) -> Iterator[CountedRun]:
 def as_one(counted: Iterable[CountedRun]) -> Iterator[Found]:
     """What is found for several values is one instance, read in all the ways in which it was found."""
     found: dict[object, Found] = {}
-    for run, one in counted:
-        key = (one.known, *(part.place for part in run))
+    for run, instance in counted:
+        key = (instance.known, *(part.place for part in run))
         before = found[key].readings if key in found else ()
-        found[key] = replace(one, readings=tuple(dict.fromkeys(before + one.readings)))
+        found[key] = replace(instance, readings=tuple(dict.fromkeys(before + instance.readings)))
     return iter(found.values())

@@ -75,7 +75,7 @@ class World:
         """The detections of a running pattern: active from its first event, or, added later, from when it was added."""
         moment = self.trace[max(0, position - 1)].end
         found = self.detections(name, Active(moment, position, whole=True))
-        return [one for one in found if one.known[0] <= self.horizon]
+        return [instance for instance in found if instance.known[0] <= self.horizon]
 
     def after(self, moment: int) -> Active:
         later = (n for n, event in enumerate(self.trace) if event.end > moment)
@@ -113,14 +113,16 @@ class Running:
     def detections(self) -> Iterator[Found]:
         unique = self.composite.consumption is Consumption.UNIQUE
         decided: Known = (-1, -1)
-        while later := [one for one in self.alone(self.composite.root, self.active) if one.known > decided]:
-            decided = min(one.known for one in later)
-            for one in sorted((o for o in later if o.known == decided), key=lambda o: o.order):
-                if one.events & self.consumed.keys():
+        while later := [
+            instance for instance in self.alone(self.composite.root, self.active) if instance.known > decided
+        ]:
+            decided = min(instance.known for instance in later)
+            for instance in sorted((o for o in later if o.known == decided), key=lambda o: o.order):
+                if instance.events & self.consumed.keys():
                     continue
-                yield one
+                yield instance
                 if unique:
-                    self.consumed |= dict.fromkeys(one.events, decided)
+                    self.consumed |= dict.fromkeys(instance.events, decided)
                     self.memo.clear()
 
     def gone(self, one: Found, *, before: Known) -> bool:
@@ -137,7 +139,7 @@ class Running:
         key = (id(node), active)
         if key not in self.memo:
             operator: Callable[[Pattern, Active], Iterable[Found]] = getattr(self, type(node).__name__.lower())
-            self.memo[key] = sorted(operator(node, active), key=lambda one: one.order)
+            self.memo[key] = sorted(operator(node, active), key=lambda instance: instance.order)
         return self.memo[key]
 
     def member(self, node: Member, active: Active) -> Iterator[Found]:
@@ -157,9 +159,9 @@ class Running:
 
     def reference(self, node: Reference, active: Active) -> Iterator[Found]:
         label = node.alias or node.name
-        for one in self.world.detections(node.name, active):
-            roles = tuple((f"{label}.{role}" if role else label, event) for role, event in one.reading)
-            yield from self.checked(replace(one, readings=(roles,)), self.placed.alone.get(label, ()))
+        for instance in self.world.detections(node.name, active):
+            roles = tuple((f"{label}.{role}" if role else label, event) for role, event in instance.reading)
+            yield from self.checked(replace(instance, readings=(roles,)), self.placed.alone.get(label, ()))
 
     def timeevent(self, node: TimeEvent, active: Active) -> Iterator[Found]:
         day = 86_400_000_000
@@ -180,42 +182,42 @@ class Running:
     def disjunction(self, node: Disjunction, active: Active) -> Iterator[Found]:
         """Either; instances of the same events are one, that may be read in several ways."""
         found: dict[object, Found] = {}
-        for one in (one for part in node.parts for one in self.alone(part, active)):
-            same = found.setdefault((one.known, one.events), one)
-            if same is not one:
-                early = min(same, one, key=lambda way: (way.start, way.end))
-                found[one.known, one.events] = replace(early, readings=same.readings + one.readings)
+        for instance in (instance for part in node.parts for instance in self.alone(part, active)):
+            same = found.setdefault((instance.known, instance.events), instance)
+            if same is not instance:
+                early = min(same, instance, key=lambda way: (way.start, way.end))
+                found[instance.known, instance.events] = replace(early, readings=same.readings + instance.readings)
         yield from found.values()
 
     def negation(self, node: Negation, active: Active) -> Iterator[Found]:
         """A silence: counted from activation and anew from every instance of the part, once each."""
-        times = [one.time for one in self.alone(node.part, active)]
+        times = [instance.time for instance in self.alone(node.part, active)]
         for opened in sorted({active.moment, *times}):
             ends = opened + (node.within or 0)
             if ends <= self.world.horizon and not any(opened < time <= ends for time in times):
                 yield Found(ends, until(ends), ends, opened, ends, ((),))
 
     def selection(self, node: Selection, active: Active) -> Iterator[Found]:
-        return as_one(found for row in self.rows(node.part, active) for found in selected(row, node))
+        return as_one(instance for row in self.rows(node.part, active) for instance in selected(row, node))
 
     def repetition(self, node: Repetition, active: Active) -> Iterator[Found]:
         counted = longest if node.longest else repeated
-        return as_one(found for row in self.rows(node.part, active) for found in counted(row, node))
+        return as_one(instance for row in self.rows(node.part, active) for instance in counted(row, node))
 
     def rows(self, part: Pattern, active: Active) -> Iterator[list[Found]]:
         """The instances to count; for a member that is set equal to itself, those of each value on their own.
 
         An instance that may be read in several ways is counted for the values of each, in the ways that have them.
         """
-        found = [replace(one, place=n) for n, one in enumerate(self.alone(part, active))]
+        found = [replace(instance, place=n) for n, instance in enumerate(self.alone(part, active))]
         fields = repeated_by(self.composite, part)
         by_value: dict[object, dict[int, Found]] = {}
-        for one in found:
-            for roles in one.readings:
+        for instance in found:
+            for roles in instance.readings:
                 for values in product(*(self.counted_by(f, roles) for f in fields)):
                     row = by_value.setdefault(values, {})
-                    ways = row[one.place].readings if one.place in row else ()
-                    row[one.place] = replace(one, readings=(*ways, roles))
+                    ways = row[instance.place].readings if instance.place in row else ()
+                    row[instance.place] = replace(instance, readings=(*ways, roles))
         for row in by_value.values():
             yield list(row.values())
 
@@ -231,13 +233,13 @@ class Running:
     def exclusiveor(self, node: ExclusiveOr, active: Active) -> Iterator[Found]:
         """One of them, with none of the others near it."""
         within = node.within or 0
-        chosen = [self.picked(part, active, over=lambda one: until(one.time + within)) for part in node.parts]
+        chosen = [self.picked(part, active, over=lambda instance: until(instance.time + within)) for part in node.parts]
         for k, ones in enumerate(chosen):
             others = [other for j, row in enumerate(chosen) if j != k for other in row]
-            for one in ones:
-                near = [other for other in others if abs(other.time - one.time) <= within]
-                for left in self.unbroken(one, [(other, self.placed.between(node)) for other in near]):
-                    yield replace(left, time=one.time + within, known=until(one.time + within))
+            for instance in ones:
+                near = [other for other in others if abs(other.time - instance.time) <= within]
+                for left in self.unbroken(instance, [(other, self.placed.between(node)) for other in near]):
+                    yield replace(left, time=instance.time + within, known=until(instance.time + within))
 
     def unbroken(self, one: Found, away: Sequence[tuple[Found, list[Binding]]]) -> Iterator[Found]:
         """The instance with the readings that nothing breaks: the conditions on what must not happen decide."""
@@ -258,12 +260,12 @@ class Running:
     def conjunction(self, node: Conjunction, active: Active) -> Iterator[Found]:
         wanted = [part for part in node.parts if not absent(part)]
         for parts in self.together(node, wanted, active):
-            for one in self.checked(joined(parts), self.placed.between(node)):
+            for instance in self.checked(joined(parts), self.placed.between(node)):
                 if len(wanted) == len(node.parts):
-                    yield one
+                    yield instance
                     continue
                 ends = min(part.time for part in parts) + (node.within or 0)
-                for left in self.unbroken(one, self.beside(node, parts, active)):
+                for left in self.unbroken(instance, self.beside(node, parts, active)):
                     yield replace(left, time=ends, known=until(ends))
 
     def beside(self, node: Conjunction, parts: Sequence[Found], active: Active) -> list[tuple[Found, list[Binding]]]:
@@ -283,18 +285,22 @@ class Running:
         """One of each part, of different events, near enough, as the choice of duplicates lets them through."""
         rows = [self.waiting(node, part, active) for part in wanted]
         for parts in product(*rows):
-            completed = max(one.time for one in parts)
+            completed = max(instance.time for instance in parts)
             if self.near(node, parts) and not any(
-                self.replaced(part, one, row, before=completed)
-                for part, one, row in zip(wanted, parts, rows, strict=True)
+                self.replaced(part, instance, row, before=completed)
+                for part, instance, row in zip(wanted, parts, rows, strict=True)
             ):
                 yield list(parts)
 
     def waiting(self, node: Conjunction | Relation, part: Pattern, active: Active) -> list[Found]:
-        found = [one for one in self.of(part, active) if not self.forbidden(node, part, one, active)]
+        found = [instance for instance in self.of(part, active) if not self.forbidden(node, part, instance, active)]
         if duplicates_of(part).keep is Keep.LAST:
-            return [one for one in found if id(node) in self.lasting or not self.gone(one, before=one.known)]
-        return self.chosen(part, found, over=lambda one: self.waits_beside(node, part, one, active))
+            return [
+                instance
+                for instance in found
+                if id(node) in self.lasting or not self.gone(instance, before=instance.known)
+            ]
+        return self.chosen(part, found, over=lambda instance: self.waits_beside(node, part, instance, active))
 
     def forbidden(self, node: Conjunction | Relation, part: Pattern, one: Found, active: Active) -> bool:
         """Whether what must not happen had happened when the only part came."""
@@ -341,18 +347,18 @@ class Running:
         label, out = label_of(part), []
         kept: dict[object, tuple[Found | None, int]] = {}
         takes, lasts = id(part) not in self.free, id(part) in self.lasting
-        for one in found:
-            if not lasts and self.gone(one, before=one.known):
+        for instance in found:
+            if not lasts and self.gone(instance, before=instance.known):
                 continue
-            key = self.key(label, one)
+            key = self.key(label, instance)
             held, count = kept.get(key, (None, 0))
-            if held is not None and ((takes and self.gone(held, before=one.known)) or over(held) < one.known):
+            if held is not None and ((takes and self.gone(held, before=instance.known)) or over(held) < instance.known):
                 held, count = None, 0
             if held is None:
                 count += 1
                 if count == (choice.nth or 1):
-                    held = one
-                    out.append(one)
+                    held = instance
+                    out.append(instance)
             kept[key] = (held, count)
         return out
 
@@ -419,17 +425,21 @@ class Running:
         part = node.parts[k]
         assert isinstance(part, Negation)
         guards = self.placed.guards(node, part)
-        return [(one, guards) for one in self.alone(part.part, since) if low <= one.time < high]
+        return [(instance, guards) for instance in self.alone(part.part, since) if low <= instance.time < high]
 
     def extended(self, node: Steps, k: int, prefix: Prefix) -> list[Prefix]:
         """The prefixes with an instance of part k, as its choice of duplicates lets them through."""
-        ways = [(w, one) for one in self.of(node.parts[k], prefix.active) for w in self.with_one(node, k, prefix, one)]
+        ways = [
+            (w, instance)
+            for instance in self.of(node.parts[k], prefix.active)
+            for w in self.with_one(node, k, prefix, instance)
+        ]
         choice = duplicates_of(node.parts[k])
         if choice.keep is Keep.ALL:
             return [way for way, _ in ways]
         groups: dict[object, list[tuple[Prefix, Found]]] = {}
-        for way, one in ways:
-            groups.setdefault(self.key(label_of(node.parts[k]), one), []).append((way, one))
+        for way, instance in ways:
+            groups.setdefault(self.key(label_of(node.parts[k]), instance), []).append((way, instance))
         choose = self.latest if choice.keep is Keep.LAST else self.earliest
         return [way for group in groups.values() for way in choose(node, k, group, choice.nth or 1)]
 
@@ -446,8 +456,8 @@ class Running:
             if j not in later
             for happened in self.away(node, j, since, low=low, high=high)
         ]
-        for found in self.checked(whole, self.placed.between(node)):
-            for left in self.unbroken(found, away):
+        for instance in self.checked(whole, self.placed.between(node)):
+            for left in self.unbroken(instance, away):
                 deferred = tuple(gap for gap in gaps if gap[0] in later)
                 yield Prefix(left, self.world.after(one.time), opened, deferred=deferred)
 
@@ -459,10 +469,10 @@ class Running:
     def earliest(self, node: Steps, k: int, group: list[tuple[Prefix, Found]], nth: int) -> Iterator[Prefix]:
         held: Prefix | None = None
         count = 0
-        for way, one in group:
-            if id(node) not in self.lasting and self.gone(one, before=one.known):
+        for way, instance in group:
+            if id(node) not in self.lasting and self.gone(instance, before=instance.known):
                 continue
-            if held is not None and self.waits_until(node, k, held) < one.known:
+            if held is not None and self.waits_until(node, k, held) < instance.known:
                 held, count = None, 0
             if held is None:
                 count += 1
@@ -515,9 +525,9 @@ class Running:
     def latest(self, node: Steps, k: int, group: list[tuple[Prefix, Found]], _: int) -> Iterator[Prefix]:
         """Each one, for as long as no other has come: what is of the same time as the other still continues it."""
         lasts = id(node) in self.lasting
-        group = [(way, one) for way, one in group if lasts or not self.gone(one, before=one.known)]
+        group = [(way, instance) for way, instance in group if lasts or not self.gone(instance, before=instance.known)]
         for n, (way, _found) in enumerate(group):
-            following = min((one.time for _way, one in group[n + 1 :]), default=inf)
+            following = min((instance.time for _way, instance in group[n + 1 :]), default=inf)
             if k < len(node.parts) - 1:
                 yield replace(way, replaced=following)
                 continue

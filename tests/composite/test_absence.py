@@ -62,7 +62,7 @@ def test_a_limit_makes_no_detection(
         matcher = Matcher(Near(), approach="approximate", threshold=0.3)
         detector = Detector(matcher=matcher, limits=limits, compiled=compiled)
         detector.add("p", composite)
-        return [one.signature for one in (*detector.publish_batch(trace), *detector.advance(100))]
+        return [detection.signature for detection in (*detector.publish_batch(trace), *detector.advance(100))]
 
     assert set(found(Limits(most, policy))) <= set(found(Limits()))
 
@@ -73,7 +73,7 @@ def test_what_breaks_others_is_no_instance(compiled: bool) -> None:
     [pattern] = parse("p: {kind = C} as a then not {kind = A} as n then {kind = A} as b within 2 us")
     detector = Detector([pattern], limits=Limits(1), compiled=compiled)
     found = detector.publish_batch(events("C10 A11 A12"))
-    assert [[e.id for e in one.members] for one in found] == [["C10", "A11"]]
+    assert [[e.id for e in detection.members] for detection in found] == [["C10", "A11"]]
     [state] = detector.state()
     assert (state.held, state.dropped, state.stops) == (0, 0, {})
 
@@ -96,7 +96,7 @@ def test_without_a_window_those_who_ask_for_most_of_it_go(policy: Literal["drop 
     assert detector.publish_batch(events("A1 B2 B3 A4 B5 B6", room=1)) == []
     assert detector.state()[0].stops == {"at c: the limit was reached": 2}
     found = detector.publish_batch(events("A7 B8 B9 A10 C11", room=1))
-    assert [[e.id for e in one.members] for one in found] == [["A10", "C11"]]
+    assert [[e.id for e in detection.members] for detection in found] == [["A10", "C11"]]
     [state] = detector.state()
     assert (state.held, state.dropped, state.stops["b happened"]) == (2, 2, 1)
 
@@ -107,5 +107,5 @@ def test_what_keeps_others_from_being_alone_is_not_forgotten(policy: Literal["dr
     [pattern] = parse("p: {kind = A} as a xor {kind = B} as b within 3 us")
     detector = Detector([pattern], limits=Limits(1, policy))
     found = detector.publish_batch(events("B1 A2 A3 A4 A5")) + detector.advance(20)
-    assert [[e.id for e in one.members] for one in found] == [["A5"]]
+    assert [[e.id for e in detection.members] for detection in found] == [["A5"]]
     assert (detector.state()[0].held, detector.state()[0].dropped) == (0, 0)

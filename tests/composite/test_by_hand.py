@@ -98,9 +98,9 @@ def detected(detector: Detector, stream: list[Event], how: str) -> list[str]:
         noise = [Event(f"d{number}", (("kind", "D"),), (), moment, moment) for number in range(9)]
         found = detector.publish_batch([*noise, *stream])
     else:
-        found = [one for e in stream for one in detector.publish(e)]
-    found += [one for moment in range(stream[-1].end or 0, 20) for one in detector.advance(moment)]
-    return [" ".join(e.id for e in one.members) + f"@{one.time}" for one in found]
+        found = [detection for e in stream for detection in detector.publish(e)]
+    found += [detection for moment in range(stream[-1].end or 0, 20) for detection in detector.advance(moment)]
+    return [" ".join(e.id for e in detection.members) + f"@{detection.time}" for detection in found]
 
 
 @pytest.mark.parametrize("how", ["batch", "compiled", "general", "two steps", "by day"])
@@ -113,7 +113,9 @@ def test_by_hand(text: str, events: str, expected: list[str], how: str) -> None:
         stream = [Event(e.id, e.tuples, (), (e.start or 0) + shift, (e.end or 0) + shift) for e in stream]
         detector = Detector(pattern)
         found = detector.publish_batch(stream) + detector.advance(shift + 20)
-        assert [" ".join(e.id for e in one.members) + f"@{one.time - shift}" for one in found] == expected
+        assert [
+            " ".join(e.id for e in detection.members) + f"@{detection.time - shift}" for detection in found
+        ] == expected
         return
     detector = TwoStepDetector(pattern) if how == "two steps" else Detector(pattern, compiled=how != "general")
     assert detected(detector, stream, how) == expected

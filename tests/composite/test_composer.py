@@ -38,7 +38,7 @@ def composed(composer: Composer, trace: list[Event], horizon: int) -> list[objec
     for happened in trace:
         hits = hits_of(composer, happened)
         out += composer.take(hits) if hits else composer.notice(happened.span[1])
-    return [one.signature for one in out + composer.advance(horizon)]
+    return [detection.signature for detection in out + composer.advance(horizon)]
 
 
 @EXAMPLES
@@ -46,14 +46,14 @@ def composed(composer: Composer, trace: list[Event], horizon: int) -> list[objec
 def test_hits_give_what_events_give(composite: Composite, trace: list[Event], compiled: bool, lateness: int) -> None:
     composer = Composer(compiled=compiled, lateness=lateness)
     detector = Detector(matcher=SimpleMatcher(), lateness=lateness)
-    for made in (composer, detector):
+    for runner in (composer, detector):
         try:
-            made.add("p", composite)
+            runner.add("p", composite)
         except BuildError:
             return
     horizon = (trace[-1].end if trace else 10) + 9
-    expected = [one.signature for e in trace for one in detector.publish(e)]
-    expected += [one.signature for one in detector.advance(horizon)]
+    expected = [detection.signature for e in trace for detection in detector.publish(e)]
+    expected += [detection.signature for detection in detector.advance(horizon)]
     assert composed(composer, trace, horizon) == expected
 
 
@@ -61,8 +61,8 @@ def test_hits_give_what_events_give(composite: Composite, trace: list[Event], co
 @given(plain_patterns(), traces(most=12), st.integers(0, 12))
 def test_hits_in_one_batch_through_a_snapshot(composite: Composite, trace: list[Event], cut: int) -> None:
     composer, detector = Composer(), Detector()
-    for made in (composer, detector):
-        made.add("p", composite)
+    for runner in (composer, detector):
+        runner.add("p", composite)
     hits = [hit for happened in trace for hit in hits_of(composer, happened)]
     found = composer.take(hits[:cut])
     # Hits of one event come together.
@@ -70,7 +70,9 @@ def test_hits_in_one_batch_through_a_snapshot(composite: Composite, trace: list[
         return
     composer = Composer.restore(composer.snapshot())
     found += composer.take(hits[cut:])
-    assert [one.signature for one in found] == [one.signature for one in detector.publish_batch(trace)]
+    assert [detection.signature for detection in found] == [
+        detection.signature for detection in detector.publish_batch(trace)
+    ]
 
 
 def test_events_need_only_what_conditions_ask() -> None:
@@ -113,7 +115,7 @@ def test_the_engine_scores_once_for_single_events_and_patterns(monkeypatch: pyte
     monkeypatch.setattr(engine.matcher, "score_batch", lambda encoded: calls.append(1) or score(encoded))
     events = [event("A", 1, room=1, v=2), event("B", 2, room=1, v=0), event("B", 3, room=2, v=3)]
     notifications = engine.publish_batch(events)
-    assert [(one.subscription, *(e.id for e in one.events)) for one in notifications] == [
+    assert [(notification.subscription, *(e.id for e in notification.events)) for notification in notifications] == [
         ("one", "A1"),
         ("one", "B3"),
         ("p", "A1", "B2"),
@@ -129,7 +131,7 @@ def test_members_of_patterns_are_no_single_subscriptions() -> None:
     engine.subscribe("p: {v > 1} as a then {v > 5} as b within 5 s")
     assert engine.profiles == []
     assert engine.publish(event("A", 1, v=2)) == []
-    assert [one.subscription for one in engine.publish(event("A", 2, v=7))] == ["p"]
+    assert [notification.subscription for notification in engine.publish(event("A", 2, v=7))] == ["p"]
 
 
 @EXAMPLES
@@ -138,8 +140,8 @@ def test_batches_in_columns_give_what_events_give(
     composite: Composite, trace: list[Event], size: int, lateness: int
 ) -> None:
     composer, detector = Composer(lateness=lateness), Detector(lateness=lateness)
-    for made in (composer, detector):
-        made.add("p", composite)
+    for runner in (composer, detector):
+        runner.add("p", composite)
     found, expected = list[Detection](), list[Detection]()
     for at in range(0, len(trace), size):
         batch = trace[at : at + size]
@@ -147,7 +149,7 @@ def test_batches_in_columns_give_what_events_give(
         found += composer.take_columns(EventColumns.of_events(batch), hits)
         expected += detector.publish_batch(batch)
     found, expected = found + composer.flush(), expected + detector.flush()
-    assert [one.signature for one in found] == [one.signature for one in expected]
+    assert [detection.signature for detection in found] == [detection.signature for detection in expected]
 
 
 def test_hits_find_their_profiles_after_a_pattern_changed_its_path() -> None:
@@ -165,7 +167,7 @@ def test_hits_find_their_profiles_after_a_pattern_changed_its_path() -> None:
         composer = Composer.restore(composer.snapshot())
         assert {wanted.profile.predicates[0].value: number for number, wanted in composer.profiles.items()} == numbers
     found = composer.take([hit("B", 3, "y"), hit("N", 4, "y"), hit("B", 5, "x"), hit("B", 6, "y")])
-    assert [[event.id for event in one.members] for one in found] == [["A2", "B3"], ["A1", "B5"]]
+    assert [[event.id for event in detection.members] for detection in found] == [["A2", "B3"], ["A1", "B5"]]
 
 
 def test_with_lateness_too_the_engine_scores_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -177,14 +179,16 @@ def test_with_lateness_too_the_engine_scores_once(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(engine.matcher, "score_batch", lambda encoded: calls.append(1) or score(encoded))
     notifications = engine.publish_batch([event("B", 3, r=1, v=0), event("A", 2, r=1, v=2)])
     notifications += engine.publish_batch([event("C", 9, r=1, v=0)])
-    assert [(one.subscription, *(e.id for e in one.events)) for one in notifications] == [
+    assert [(notification.subscription, *(e.id for e in notification.events)) for notification in notifications] == [
         ("one", "A2"),
         ("p", "A2", "B3"),
     ]
     assert len(calls) == 2
     engine.subscribe("late: {v < 1, kind = C} as c then {v < 1, kind = D} as d within 5 s")
     notifications = engine.publish_batch([event("D", 10, r=1, v=0)]) + engine.advance(20)
-    assert [(one.subscription, *(e.id for e in one.events)) for one in notifications] == [("late", "C9", "D10")]
+    assert [(notification.subscription, *(e.id for e in notification.events)) for notification in notifications] == [
+        ("late", "C9", "D10")
+    ]
 
 
 def test_a_composer_refuses_what_a_detector_wrote() -> None:

@@ -31,7 +31,7 @@ SAME = Binding(Field("a", "room"), Operator.EQ, Field("a", "room"))
 
 def found(text: str, trace: list[Event]) -> list[str]:
     detector = Detector(parse(f"p: {text}"))
-    return [" ".join(e.id for e in one.members) for e in trace for one in detector.publish(e)]
+    return [" ".join(e.id for e in detection.members) for e in trace for detection in detector.publish(e)]
 
 
 @st.composite
@@ -67,13 +67,13 @@ def test_a_count_for_each_value_is_as_defined(composite: Composite, trace: list[
     horizon = (trace[-1].end if trace else 10) + 9
     made = Detector(matcher=SimpleMatcher(), measure=Rooms())
     made.add("p", composite)
-    out = [one for e in trace[:cut] for one in made.publish(e)]
+    out = [detection for e in trace[:cut] for detection in made.publish(e)]
     made = Detector.restore(made.snapshot(), matcher=SimpleMatcher(), measure=Rooms())
-    out += [one for e in trace[cut:] for one in made.publish(e)] + made.advance(horizon)
+    out += [detection for e in trace[cut:] for detection in made.publish(e)] + made.advance(horizon)
     defined = Trace(composite, trace, match=match, horizon=horizon, threshold=0.1, relate=relate).detections()
-    assert [(one.time, [e.id for e in one.members], round(one.probability, 9)) for one in out] == [
-        (f.time, [e.id for _, _, e in f.roles], round(f.p, 9)) for f in defined
-    ]
+    assert [
+        (detection.time, [e.id for e in detection.members], round(detection.probability, 9)) for detection in out
+    ] == [(f.time, [e.id for _, _, e in f.roles], round(f.p, 9)) for f in defined]
 
 
 def test_three_in_one_room_whatever_happens_in_others() -> None:
@@ -106,7 +106,7 @@ def test_rooms_that_are_quiet_cost_nothing(text: str) -> None:
 def test_rooms_beyond_the_limit_are_dropped() -> None:
     detector = Detector(parse("p: 2 times {kind = A} as a where a.room = a.room"), limits=Limits(5))
     detector.publish_batch([event("A", time, id=str(time), room=str(time)) for time in range(9)])
-    assert [one.members[0].id for one in detector.publish(event("A", 9, room="4"))] == ["4"]
+    assert [detection.members[0].id for detection in detector.publish(event("A", 9, room="4"))] == ["4"]
     assert detector.publish(event("A", 10, room="3")) == []
     # Four of the nine rooms; one for room 3, which begins anew.
     assert detector.state()[0].dropped == 4 + 1

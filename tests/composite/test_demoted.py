@@ -42,8 +42,8 @@ def trace(seed: int) -> list[Event]:
 def found(pattern: str, events: list[Event], *, compiled: bool) -> list[object]:
     matcher = Matcher(TableMeasure({("b", "bee"): 0.6}), approach="approximate", threshold=0.3)
     detector = Detector(parse(f"p: {pattern}"), matcher=matcher, compiled=compiled)
-    made = [one for event in events for one in detector.publish(event)]
-    return [one.signature for one in made + detector.advance(events[-1].span[1] + 100 * SECOND)]
+    made = [detection for event in events for detection in detector.publish(event)]
+    return [detection.signature for detection in made + detector.advance(events[-1].span[1] + 100 * SECOND)]
 
 
 @pytest.mark.parametrize("name", PATTERNS)

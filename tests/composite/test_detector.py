@@ -33,7 +33,7 @@ SAME_ROOM = (Binding(Field("a", "room"), Operator.EQ, Field("b", "room")),)
 
 
 def ids(found: list) -> list[str]:
-    return ["".join(e.id for e in one.members) for one in found]
+    return ["".join(e.id for e in detection.members) for detection in found]
 
 
 class TestEventTime:
@@ -49,7 +49,7 @@ class TestEventTime:
         detector.publish(event("A", 10))
         detector.publish(event("A", 7))
         detector.publish(event("A", 6))
-        assert [(one.event.id, one.reason) for one in detector.refused] == [("A6", "it is too late")]
+        assert [(refusal.event.id, refusal.reason) for refusal in detector.refused] == [("A6", "it is too late")]
         assert detector.late == 1
 
     def test_timers_ring_by_event_time(self) -> None:
@@ -105,7 +105,7 @@ class TestEventTime:
         detector = Detector()
         detector.add("p", Composite(TimeEvent(every=10, alias="t")))
         detector.publish(event("A", 5))
-        assert [one.time for one in detector.advance(30)] == [10, 20, 30]
+        assert [detection.time for detection in detector.advance(30)] == [10, 20, 30]
 
     @pytest.mark.parametrize(
         ("bad", "why"),
@@ -120,7 +120,7 @@ class TestEventTime:
         detector = Detector(refuse=refused.append)
         detector.publish(event("A", 1))
         assert detector.publish(bad) == []
-        assert [(one.event, one.reason) for one in refused] == [(bad, why)]
+        assert [(refusal.event, refusal.reason) for refusal in refused] == [(bad, why)]
 
 
 class TestBoundedState:
@@ -180,7 +180,11 @@ class TestValues:
             Event(str(t), ((name, value),), (), t, t)
             for t, (name, value) in enumerate((("x", True), ("y", 1), ("y", True), ("x", 1), ("y", True), ("y", 1)))
         ]
-        found = detector.publish_batch(stream) if batch else [one for e in stream for one in detector.publish(e)]
+        found = (
+            detector.publish_batch(stream)
+            if batch
+            else [detection for e in stream for detection in detector.publish(e)]
+        )
         assert [(f.pattern, *(e.id for e in f.members)) for f in found] == [
             ("true", "0", "2"),
             ("true", "0", "4"),
@@ -200,7 +204,7 @@ class TestLiveChanges:
         detector = Detector()
         detector.publish(event("A", 10))
         detector.add("p", Composite(Negation(B, 5)))
-        assert [one.time for one in detector.advance(100)] == [15]
+        assert [detection.time for detection in detector.advance(100)] == [15]
 
     def test_a_removed_pattern_is_silent(self) -> None:
         detector = Detector()
@@ -304,8 +308,12 @@ class TestByMeaning:
             Event("w", (("type", "window"), ("zone", "kitchen")), (), 1, 1),
             Event("p", (("type", "presence"), ("room", "kitchen")), (), 2, 2),
         ]
-        found = detector.publish_batch(stream) if batch else [one for e in stream for one in detector.publish(e)]
-        assert [[e.id for e in one.members] for one in found] == [["w", "p"]]
+        found = (
+            detector.publish_batch(stream)
+            if batch
+            else [detection for e in stream for detection in detector.publish(e)]
+        )
+        assert [[e.id for e in detection.members] for detection in found] == [["w", "p"]]
         assert found[0].probability < 1
 
     def test_a_join_by_meaning_multiplies_its_relatedness(self) -> None:
@@ -323,7 +331,7 @@ class TestByMeaning:
         detector = Detector(matcher=SimpleMatcher())
         detector.add("p", PAIR)
         found = detector.publish_batch([event("A", 1), event("B", 2, p=0.5), event("B", 3, p=0.75)])
-        assert [one.probability for one in ranked(found)] == [0.75, 0.5]
+        assert [detection.probability for detection in ranked(found)] == [0.75, 0.5]
 
 
 class TestExplain:

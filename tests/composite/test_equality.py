@@ -49,8 +49,8 @@ def detector(
 
 
 def detected(made: Detector, trace: list[Event], horizon: int) -> list[object]:
-    out = [found.signature for event in trace for found in made.publish(event)]
-    return out + [found.signature for found in made.advance(horizon)]
+    out = [detection.signature for event in trace for detection in made.publish(event)]
+    return out + [detection.signature for detection in made.advance(horizon)]
 
 
 @EXAMPLES
@@ -90,7 +90,7 @@ def test_a_restart_changes_nothing(composite: Composite, trace: list[Event], cut
     """Snapshot, restore, replay the rest: the same as never having stopped."""
     horizon = (trace[-1].end if trace else 10) + 9
     made = detector(composite)
-    before = [found.signature for event in trace[:cut] for found in made.publish(event)]
+    before = [detection.signature for event in trace[:cut] for detection in made.publish(event)]
     again = Detector.restore(made.snapshot(), matcher=SimpleMatcher(), measure=Rooms())
     # What is gone leaves its last numbers behind once; from then on nothing changes.
     settled = again.snapshot()
@@ -108,7 +108,7 @@ def test_arrival_order_inside_the_lateness_changes_nothing(
     horizon = (trace[-1].end if trace else 10) + 9
     shuffled = sorted(trace, key=lambda event: event.end + random.uniform(0, lateness))  # type: ignore[attr-defined]
     made = detector(composite, lateness=lateness)
-    out = [found.signature for event in shuffled[:cut] for found in made.publish(event)]
+    out = [detection.signature for event in shuffled[:cut] for detection in made.publish(event)]
     made = Detector.restore(made.snapshot(), matcher=SimpleMatcher(), measure=Rooms())
     assert out + detected(made, shuffled[cut:], horizon) == defined(composite, trace, horizon)
     assert made.late == 0
@@ -144,15 +144,15 @@ def test_batches_are_the_same_as_single_events(
     horizon = (trace[-1].end if trace else 10) + 9
     made = [Detector(lateness=lateness, **options) for _ in range(2)]  # type: ignore[arg-type]
     batched, single, plain = *made, Detector(lateness=lateness, matcher=SimpleMatcher())
-    for each in (batched, single, plain):
+    for detector in (batched, single, plain):
         for number, composite in enumerate(patterns):
             try:
-                each.add(f"p{number}", composite)
+                detector.add(f"p{number}", composite)
             except BuildError:
                 assume(False)
-    expected = [one.signature for event in trace for one in plain.publish(event)]
-    expected += [one.signature for one in plain.advance(horizon)]
+    expected = [detection.signature for event in trace for detection in plain.publish(event)]
+    expected += [detection.signature for detection in plain.advance(horizon)]
     found = batched.publish_batch(trace[:cut]) + batched.publish_batch(trace[cut:]) + batched.advance(horizon)
-    alone = [one for event in trace for one in single.publish(event)] + single.advance(horizon)
-    assert [one.signature for one in found] == expected
-    assert [one.signature for one in alone] == expected
+    alone = [detection for event in trace for detection in single.publish(event)] + single.advance(horizon)
+    assert [detection.signature for detection in found] == expected
+    assert [detection.signature for detection in alone] == expected

@@ -78,7 +78,7 @@ def exactly(wanted: Profile, happened: Event) -> float:
 
 
 def signatures(found: list) -> list[object]:
-    return [one.signature for one in found]
+    return [detection.signature for detection in found]
 
 
 @EXAMPLES
@@ -96,7 +96,7 @@ def test_compiled_is_general_is_the_definition(patterns: list[Composite], trace:
     for low, high in pairwise(edges):
         found += signatures(compiled.publish_batch(trace[low:high]))
         compiled = Detector.restore(compiled.snapshot())
-    one_by_one = [one.signature for e in trace for one in general.publish(e)]
+    one_by_one = [detection.signature for e in trace for detection in general.publish(e)]
     assert found == one_by_one
     horizon = trace[-1].end if trace else 0
     for number, composite in enumerate(patterns):
@@ -118,7 +118,7 @@ def test_going_over_to_the_general_path_loses_nothing(composite: Composite, trac
         first = stream[cut]
         stream[cut] = Event(first.id, (*first.tuples, ("room", "zz")), (), first.start, first.end)
     found = signatures(compiled.publish_batch(stream[:cut])) + signatures(compiled.publish_batch(stream[cut:]))
-    assert found == [one.signature for e in stream for one in general.publish(e)]
+    assert found == [detection.signature for e in stream for detection in general.publish(e)]
 
 
 @EXAMPLES
@@ -155,7 +155,10 @@ def test_true_and_one_are_different_values() -> None:
     true = Member(Profile((Predicate("on", Operator.EQ, True),)), "b")
     detector.add("p", Composite(Sequence((one, true))))
     stream = [Event(str(t), (("on", value),), (), t, t) for t, value in enumerate((True, 1, 1.0, True))]
-    assert [[e.id for e in found.members] for found in detector.publish_batch(stream)] == [["1", "3"], ["2", "3"]]
+    assert [[e.id for e in detection.members] for detection in detector.publish_batch(stream)] == [
+        ["1", "3"],
+        ["2", "3"],
+    ]
 
 
 def test_spellings_that_match_exactly_are_joined() -> None:
@@ -197,7 +200,7 @@ def test_attributes_of_other_names_are_joined() -> None:
     assert detector._compiled is not None
     assert "p" in detector._compiled
     stream = [event("A", 1, room="x"), event("B", 2, place="y"), event("B", 3, room="x"), event("B", 4, place="x")]
-    assert [[e.id for e in one.members] for one in detector.publish_batch(stream)] == [["A1", "B4"]]
+    assert [[e.id for e in detection.members] for detection in detector.publish_batch(stream)] == [["A1", "B4"]]
 
 
 @EXAMPLES
@@ -216,7 +219,9 @@ def test_limits_and_what_is_told_are_the_same(
     for detector in (compiled, general):
         for number, composite in enumerate(patterns):
             detector.add(f"p{number}", composite)
-    found = [[one.signature for e in trace for one in made.publish(e)] for made in (compiled, general)]
+    found = [
+        [detection.signature for e in trace for detection in detector.publish(e)] for detector in (compiled, general)
+    ]
     assert found[0] == found[1]
     assert compiled.state() == general.state()
 
@@ -234,7 +239,7 @@ def test_a_snapshot_goes_to_either_path(patterns: list[Composite], trace: list[E
     expected = signatures(general.publish_batch(trace[cut:]))
     assert signatures(over.publish_batch(trace[cut:])) == expected
     again = Detector.restore(compiled.snapshot())
-    assert [one.signature for e in trace[cut:] for one in again.publish(e)] == expected
+    assert [detection.signature for e in trace[cut:] for detection in again.publish(e)] == expected
 
 
 @EXAMPLES
@@ -308,7 +313,7 @@ def test_only_promising_events_are_given_to_the_matcher() -> None:
     encode = matcher.encode
     matcher.encode = lambda some: given_to.extend(e.id for e in some) or encode(some)  # type: ignore[method-assign]
     stream = [Event(k + str(t), (("sort", k),), (), t, t) for t, k in enumerate("CACBC")]
-    assert [[e.id for e in one.members] for one in detector.publish_batch(stream)] == [["A1", "B3"]]
+    assert [[e.id for e in detection.members] for detection in detector.publish_batch(stream)] == [["A1", "B3"]]
     assert given_to == ["A1", "B3"]
 
 

@@ -76,7 +76,9 @@ def test_compiled_is_general_is_the_definition(patterns: list[Composite], trace:
         found += signatures(compiled.publish_batch(trace[low:high]))
         compiled = Detector.restore(compiled.snapshot())
     found += signatures(compiled.advance(horizon))
-    assert found == [one.signature for e in trace for one in general.publish(e)] + signatures(general.advance(horizon))
+    assert found == [detection.signature for e in trace for detection in general.publish(e)] + signatures(
+        general.advance(horizon)
+    )
     for number, composite in enumerate(patterns):
         defined = Trace(composite, trace, match=exactly, horizon=horizon).detections()
         expected_rows = [(f.time, f.start, f.end, [e.id for _, _, e in f.roles]) for f in defined]
@@ -96,7 +98,7 @@ def test_limits_and_what_is_told_are_the_same(
 ) -> None:
     """What is dropped, what is held, how far the furthest came and why: as on the general path."""
     both = [made(patterns, limits=Limits(most, policy), compiled=compiled) for compiled in (True, False)]
-    found = [[one.signature for e in trace for one in detector.publish(e)] for detector in both]
+    found = [[detection.signature for e in trace for detection in detector.publish(e)] for detector in both]
     assert found[0] == found[1]
     assert both[0].state() == both[1].state()
 
@@ -150,7 +152,7 @@ def test_late_events_are_put_in_order(composite: Composite, trace: list[Event], 
     shuffled = sorted(trace, key=lambda event: event.end + random.uniform(0, 6))  # type: ignore[attr-defined]
     compiled, general = made([composite], lateness=6), made([composite], compiled=False)
     found = signatures(compiled.publish_batch(shuffled[:cut]))
-    found += [one.signature for e in shuffled[cut:] for one in compiled.publish(e)]
+    found += [detection.signature for e in shuffled[cut:] for detection in compiled.publish(e)]
     assert found + signatures(compiled.flush()) == signatures(general.publish_batch(trace)) + signatures(
         general.advance(trace[-1].end if trace else 0)
     )
@@ -219,7 +221,7 @@ def test_a_flood_of_what_must_not_happen_is_not_kept() -> None:
     assert compiled.publish_batch([event("A", 1, room="x"), *rest, event("A", 2000, room="x")]) == []
     assert compiled._compiled is not None
     assert [row.events[0].id for row in compiled._compiled.waiting("p")] == ["A2000"]
-    assert [e.id for one in compiled.advance(9000) for e in one.members] == ["A2000"]
+    assert [e.id for detection in compiled.advance(9000) for e in detection.members] == ["A2000"]
 
 
 def test_what_is_compiled_and_what_is_not() -> None:
@@ -249,4 +251,4 @@ def test_a_pattern_leaves_nothing_behind() -> None:
     assert detector._compiled is not None
     assert detector._compiled.due is None
     detector.add("p0", Composite(Sequence((member("A"), Negation(member("C"))), 5)))
-    assert [e.id for one in detector.publish_batch(events("A5 B6 A20")) for e in one.members] == ["A5"]
+    assert [e.id for detection in detector.publish_batch(events("A5 B6 A20")) for e in detection.members] == ["A5"]

@@ -18,9 +18,9 @@ from likewise.language import Composite, Member, Negation, Pattern, Predicate, P
 def other_profiles(node: Pattern, random: Random) -> Pattern:
     """The same pattern with other profiles, some of them by meaning."""
     if isinstance(node, Member):
-        predicates = [replace(one, value=random.randint(0, 9)) for one in node.profile.predicates]
+        predicates = [replace(predicate, value=random.randint(0, 9)) for predicate in node.profile.predicates]
         name = random.choice(("r", "k"))
-        by_meaning = [replace(one, attribute=name, attribute_approximate=True) for one in predicates]
+        by_meaning = [replace(predicate, attribute=name, attribute_approximate=True) for predicate in predicates]
         return replace(node, profile=Profile(tuple(by_meaning if random.random() < 0.2 else predicates)))
     if isinstance(node, Negation):
         return replace(node, part=other_profiles(node.part, random))

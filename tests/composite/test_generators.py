@@ -66,7 +66,7 @@ def of_pattern(composite: Composite) -> Iterator[str]:
 
 
 def of_family(family: tuple[Composite, list[Subscription]]) -> set[str]:
-    bodies = [family[0], *(one.body for one in family[1])]
+    bodies = [family[0], *(subscription.body for subscription in family[1])]
     return {name for body in bodies if isinstance(body, Composite) for name in pattern_features(body)}
 
 
@@ -74,7 +74,7 @@ def of_trace(trace: list[Event]) -> Iterator[str]:
     if len({event.end for event in trace}) < len(trace):
         yield "equal times"
     names = [{name for name, _ in event.tuples} for event in trace]
-    for what, there in {
+    for feature, there in {
         "an interval": any(event.start != event.end for event in trace),
         "a missing attribute": any({"room", "level"} - some for some in names),
         "a doubtful event": any("p" in some for some in names),
@@ -82,7 +82,7 @@ def of_trace(trace: list[Event]) -> Iterator[str]:
         "nothing": not trace,
     }.items():
         if there:
-            yield what
+            yield feature
 
 
 GENERATORS: dict[str, tuple[st.SearchStrategy[object], Callable[..., Iterable[str]], str]] = {
@@ -109,5 +109,5 @@ def test_a_generator_makes_what_it_is_there_for(name: str) -> None:
         seen.update(set(features(made)))
 
     draw()
-    missing = [feature for feature in (" ".join(one.split()) for one in wanted.split(";")) if not seen[feature]]
+    missing = [feature for feature in (" ".join(text.split()) for text in wanted.split(";")) if not seen[feature]]
     assert not missing, f"{name}: {dict(seen)}"

@@ -22,15 +22,15 @@ def test_a_batch_is_taken_as_its_events_would_be(times: list[tuple[int | None, i
     alone: list[Refused] = []
     together: list[Refused] = []
     single, batch = _intake(alone), _intake(together)
-    taken = [one for one in events if single.accept(one, clock) is not None]
+    taken = [event for event in events if single.accept(event, clock) is not None]
     assert list(batch.accept_all(events, clock)[0]) == taken
     assert (together, batch.seen, batch.late) == (alone, single.seen, single.late)
 
 
 def test_who_waits_comes_in_the_order_of_time_then_start_then_id() -> None:
     intake = _intake([])
-    for one in (event("B", 5), event("A", 5), event("C", 5, start=2), event("A", 4)):
-        intake.hold(one)
+    for arriving in (event("B", 5), event("A", 5), event("C", 5, start=2), event("A", 4)):
+        intake.hold(arriving)
     assert intake.due == 4
     assert [arrived[0].id for arrived in intake.waiting] == ["A4", "C5", "A5", "B5"]
     assert [arrived[0].id for arrived in intake.ready(4)] == ["A4"]

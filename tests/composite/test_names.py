@@ -20,7 +20,7 @@ BASE = "a: {kind = A}\nb: {kind = B}\nc: {kind = C}\n"
 
 def defined(family: Family, trace: list[Event], horizon: int) -> list[object]:
     composite, known = family
-    named = {one.name: one for one in known}
+    named = {subscription.name: subscription for subscription in known}
     made = Trace(composite, trace, match=match, horizon=horizon, threshold=0.1, relate=relate, known=named)
     return [
         ("p", f.time, f.start, f.end, tuple((a, e.id, e.start, e.end) for a, _, e in f.roles), round(f.p, 9))
@@ -31,8 +31,8 @@ def defined(family: Family, trace: list[Event], horizon: int) -> list[object]:
 def detector(family: Family, kind: type[Detector] = Detector, **options: object) -> Detector:
     composite, known = family
     made = kind(**{"matcher": SimpleMatcher(), "measure": Rooms(), "relatedness": 0.1} | options)  # type: ignore[arg-type]
-    for one in known:
-        made.define(one)
+    for subscription in known:
+        made.define(subscription)
     try:
         made.add("p", composite)
     except BuildError:
@@ -63,7 +63,7 @@ def test_two_steps_find_the_same(family: Family, trace: list[Event]) -> None:
 def test_a_restart_changes_nothing(family: Family, trace: list[Event], cut: int) -> None:
     horizon = horizon_of(trace)
     made = detector(family)
-    before = [found.signature for one in trace[:cut] for found in made.publish(one)]
+    before = [detection.signature for event in trace[:cut] for detection in made.publish(event)]
     again = Detector.restore(made.snapshot(), matcher=SimpleMatcher(), measure=Rooms())
     assert before + detected(again, trace[cut:], horizon) == defined(family, trace, horizon)
 
@@ -74,8 +74,14 @@ def found(text: str, trace: list[Event], *, until: int = 100) -> list[str]:
     results = []
     for kind in (Detector, TwoStepDetector):
         made = kind(subscriptions, matcher=SimpleMatcher())
-        out = [one for e in trace for one in made.publish(e)] + made.advance(until)
-        results.append([" ".join(e.id for e in one.members) + f"@{one.time}" for one in out if one.pattern == "p"])
+        out = [detection for e in trace for detection in made.publish(e)] + made.advance(until)
+        results.append(
+            [
+                " ".join(e.id for e in detection.members) + f"@{detection.time}"
+                for detection in out
+                if detection.pattern == "p"
+            ]
+        )
     assert results[0] == results[1]
     return results[0]
 
@@ -166,5 +172,5 @@ def test_ticks_of_a_name_in_branches_are_counted_one_by_one() -> None:
     text = "tick: every 2 us as t\np: 1 to 2 times (tick as x or tick as y) within 2 us where x.room = x.room"
     detector = Detector(parse(text), compiled=False)
     detections = [*detector.publish(*events("A3")), *detector.advance(8)]
-    spans = [(one.start, one.time) for one in detections if one.pattern == "p"]
+    spans = [(detection.start, detection.time) for detection in detections if detection.pattern == "p"]
     assert spans == [(4, 4), (4, 6), (6, 6), (6, 8), (8, 8)]

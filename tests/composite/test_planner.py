@@ -109,7 +109,10 @@ def test_a_failed_pattern_leaves_nothing_behind() -> None:
 def test_a_reference_brings_its_conditions() -> None:
     plan = build_plan(
         parse("q: pair as x then {type= c} as y where x.room = y.room")[0],
-        {one.name: one for one in parse("pair: {type= a} as l then {type= b} as r where l.room = r.room")},
+        {
+            subscription.name: subscription
+            for subscription in parse("pair: {type= a} as l then {type= b} as r where l.room = r.room")
+        },
     )
     assert sorted(plan.root.node.roles) == ["x.l", "x.r", "y"]
     assert len(plan.conditions) == 2
@@ -117,5 +120,5 @@ def test_a_reference_brings_its_conditions() -> None:
 
 def test_a_name_may_be_used_twice() -> None:
     [pattern] = parse("p: smoke then not people then smoke within 5 s")
-    known = {one.name: one for one in parse("smoke: {type= smoke}\npeople: {type= people}")}
+    known = {subscription.name: subscription for subscription in parse("smoke: {type= smoke}\npeople: {type= people}")}
     assert sorted(build_plan(pattern, known).root.node.visible) == ["smoke", "smoke 2"]

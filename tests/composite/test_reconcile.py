@@ -25,7 +25,7 @@ def test_only_what_differs_is_touched() -> None:
     detector.publish(events("A1")[0])
     new = OLD.replace("b then a", "b then b as c").replace("gone: a\n", "") + "\nfresh: b\nlater: a and b"
     assert reconcile(detector, of(new)) == Changes(("fresh",), ("changed",), ("gone",))
-    found = [(one.pattern, [e.id for e in one.members]) for one in detector.publish(events("B2")[0])]
+    found = [(detection.pattern, [e.id for e in detection.members]) for detection in detector.publish(events("B2")[0])]
     assert found == [("kept", ["A1", "B2"]), ("later", ["A1", "B2"]), ("fresh", ["B2"])]
 
 
@@ -39,7 +39,7 @@ def test_added_and_removed() -> None:
 def test_a_pattern_changes_with_what_it_refers_to() -> None:
     detector = made()
     assert reconcile(detector, of(OLD.replace("{kind = B}", "{kind = C}"))).changed == ("kept", "changed")
-    assert [one.pattern for one in detector.publish_batch(events("A1 C2"))] == ["gone", "kept"]
+    assert [detection.pattern for detection in detector.publish_batch(events("A1 C2"))] == ["gone", "kept"]
 
 
 def test_the_same_again_changes_nothing() -> None:

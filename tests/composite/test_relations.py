@@ -56,4 +56,4 @@ def test_the_detector_finds_exactly_the_relation(relation: Allen) -> None:
     left, right = CASES[relation]
     both = [event("A", left[1], start=left[0]), event("B", right[1], start=right[0])]
     found = detector.publish_batch(sorted(both, key=lambda e: e.end))
-    assert [one.pattern for one in found] == [relation.value]
+    assert [detection.pattern for detection in found] == [relation.value]

@@ -44,7 +44,7 @@ def test_a_trace_in_parts_is_as_the_whole(tmp_path: Path, monkeypatch: pytest.Mo
         seen.update(what_occurred(parts, lateness=lateness))
         seen["several detections"] += len(whole) > 1
     wanted = ("cut at equal times", "late over a cut", "cut in order", "several detections")
-    assert not [what for what in wanted if not seen[what]], seen
+    assert not [feature for feature in wanted if not seen[feature]], seen
 
 
 def chosen_cuts(arrivals: list[Event], random: Random) -> list[int]:

@@ -31,8 +31,8 @@ def run(root: Pattern, trace: Iterable[Event], *, until: int = 100, consume: Con
     """Detections as `events@time`."""
     detector = Detector()
     detector.add("p", Composite(root, (), consume))
-    found = [one for e in trace for one in detector.publish(e)] + detector.advance(until)
-    return [" ".join(e.id for e in one.members) + f"@{one.time}" for one in found]
+    found = [detection for e in trace for detection in detector.publish(e)] + detector.advance(until)
+    return [" ".join(e.id for e in detection.members) + f"@{detection.time}" for detection in found]
 
 
 def keep(profile: Member, how: Keep, nth: int | None = None) -> Member:
@@ -66,7 +66,7 @@ class TestExamples:
             matcher = CountingMatcher()
             matcher.detector = detector = kind(matcher=matcher)
             detector.add("p", Composite(Sequence((A, B), 4)))
-            found = [[e.id for e in one.members] for e in trace for one in detector.publish(e)]
+            found = [[e.id for e in detection.members] for e in trace for detection in detector.publish(e)]
             assert found == [["A10", "B12"]]
             asked[kind] = matcher.asked
         # Two steps ask both profiles for 7 events. One step asks E2 only while an e1 waits: not at e1, and

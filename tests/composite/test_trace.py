@@ -34,9 +34,9 @@ def test_members_have_their_own_probabilities_on_both_paths(text: str) -> None:
     (detection,), (general,) = (detector(text, compiled=way).publish_batch(stream()) for way in (True, False))
     assert detection.probability == pytest.approx(general.probability)
     assert detection.probability < 1
-    for one, other in zip(detection.trace, general.trace, strict=True):
-        assert replace_probability(one) == replace_probability(other)
-        assert one.probability == pytest.approx(other.probability)
+    for compiled, other in zip(detection.trace, general.trace, strict=True):
+        assert replace_probability(compiled) == replace_probability(other)
+        assert compiled.probability == pytest.approx(other.probability)
     probabilities = [line.probability for line in detection.trace if line.what == "event"]
     assert all(p is not None and detection.probability <= p < 1 for p in probabilities)
 

@@ -365,7 +365,7 @@ def test_an_and_of_like_members_is_bounded() -> None:
     found = []
     for compiled in (True, False):
         detector = Detector(parse(f"p: {members} within 1 hour"), limits=Limits(500), compiled=compiled)
-        found.append([one.signature for one in detector.publish_batch(stream)])
+        found.append([detection.signature for detection in detector.publish_batch(stream)])
         assert detector.state()[0].dropped > 0
     assert found[0] == found[1]
     assert len(found[0]) == 7 * 500

@@ -280,7 +280,7 @@ def families(draw: st.DrawFn, *, meaning: bool = False) -> tuple[Composite, list
     """A pattern and those that it is built from by name, each with rules of its own."""
     known: list[Subscription] = []
     for name in ("n1", "n2"):
-        below = tuple(one.name for one in known)
+        below = tuple(subscription.name for subscription in known)
         # A plain one is likely to have something to consume.
         body = draw(composites(depth=1, meaning=meaning, known=below, plain=draw(st.booleans())))
         known.append(Subscription(name, body, Options(threshold=draw(st.sampled_from((None, None, 0.4, 0.6))))))

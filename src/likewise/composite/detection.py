@@ -102,10 +102,10 @@ def _walk(plan: Plan, instance: Instance, activated: Instant | None, terminated:
 
 def _by_meaning(node: SequenceNode | JointNode, instance: Instance) -> Iterator[Line]:
     """One line for the conditions decided by meaning, with the probability that all hold."""
-    found = [condition for condition in _conditions(node) if condition.approximate]
-    if found:
+    conditions = [condition for condition in _conditions(node) if condition.approximate]
+    if conditions:
         probability = None if node.guards else _rest(instance)
-        yield Line(" and ".join(map(str, found)), "condition", instance.time, probability)
+        yield Line(" and ".join(map(str, conditions)), "condition", instance.time, probability)
 
 
 def _conditions(node: SequenceNode | JointNode) -> list[Condition]:
@@ -160,11 +160,11 @@ def partial_lines(filled: Iterable[tuple[str, Event | None, float]], awaited: st
 def _line(node: PlanNode, instance: Instance, activated: Instant | None, terminated: Instant | None) -> Line:
     if instance.roles:
         filled = instance.roles[0]
-        what = "time" if isinstance(node, TimeNode) else "event"
+        kind = "time" if isinstance(node, TimeNode) else "event"
         event = filled.token.event
         return Line(
             filled.role,
-            what,
+            kind,
             filled.token.time,
             filled.probability,
             event.id,
@@ -266,4 +266,4 @@ class Detection(msgspec.Struct, frozen=True, eq=False, gc=False):
 
 def ranked(detections: Iterable[Detection]) -> list[Detection]:
     """Sort detections by probability, highest first, then by time."""
-    return sorted(detections, key=lambda found: (-found.probability, found.time, found.pattern))
+    return sorted(detections, key=lambda detection: (-detection.probability, detection.time, detection.pattern))

@@ -296,12 +296,12 @@ class MatchedHits(HitSource):
             return self._score(events, self._compiled.may_match(encoded))
         return None
 
-    def _score(self, events: Sequence[Event], some: NDArray[np.int64] | None) -> HitColumns:
+    def _score(self, events: Sequence[Event], rows: NDArray[np.int64] | None) -> HitColumns:
         chosen = events
-        if some is not None:
-            chosen = events.take(some) if isinstance(events, EventColumns) else [events[at] for at in some.tolist()]
+        if rows is not None:
+            chosen = events.take(rows) if isinstance(events, EventColumns) else [events[at] for at in rows.tolist()]
         event, handle, score = self._matcher.score_batch(self._matcher.encode(chosen))
-        at = event if some is None else some[event]
+        at = event if rows is None else rows[event]
         return HitColumns(at, handle, self._matcher.probabilities(handle, score))
 
     def answers(

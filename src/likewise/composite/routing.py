@@ -98,7 +98,7 @@ def key_attributes(plan: Plan) -> dict[str, str] | None:
         attribute: dict[str, str] = {}
         for role, name in sorted(group):
             attribute.setdefault(role, name)
-        joined = len(visible) == 1 or any(some <= group and visible <= {role for role, _ in some} for some in among)
+        joined = len(visible) == 1 or any(tie <= group and visible <= {role for role, _ in tie} for tie in among)
         # A consumed event must be consumed everywhere it waits, so it may have one key only.
         single = plan.consumption is not Consumption.UNIQUE or len(set(attribute.values())) == 1
         if joined and single and roles <= attribute.keys():

@@ -80,8 +80,8 @@ def absence_probability(t: Any, guard: int, k0: int, k1: int, k2: int, low: int,
 @njit_inner
 def add_row(t: Any, event: int, pattern: int, probability: float, now: int, by_timer: int) -> None:
     """Add a row for a complete instance."""
-    found = t.found[t.scalars[ROWS_FOUND]]
-    found.event, found.pattern, found.probability, found.time, found.by_timer = (
+    row = t.found[t.scalars[ROWS_FOUND]]
+    row.event, row.pattern, row.probability, row.time, row.by_timer = (
         event,
         pattern,
         probability,
@@ -190,11 +190,11 @@ def _move(t: Any, row: int, to: int) -> None:
 
 
 @njit_inner
-def _earlier(t: Any, one: int, other: int, members: int) -> bool:
+def _earlier(t: Any, row: int, other: int, members: int) -> bool:
     """Whether the sorted events of one row are earlier; if equal, its events by member."""
     s, a, b = t.scalars, SCRATCH, SCRATCH + MAX_MEMBERS
     for k in range(members):
-        s[a + k], s[b + k] = t.found_ranks[one, k], t.found_ranks[other, k]
+        s[a + k], s[b + k] = t.found_ranks[row, k], t.found_ranks[other, k]
         for low in (a, b):
             at = low + k
             while at > low and s[at - 1] > s[at]:
@@ -204,8 +204,8 @@ def _earlier(t: Any, one: int, other: int, members: int) -> bool:
         if s[a + k] != s[b + k]:
             return bool(s[a + k] < s[b + k])
     for k in range(members):
-        if t.found_ranks[one, k] != t.found_ranks[other, k]:
-            return bool(t.found_ranks[one, k] < t.found_ranks[other, k])
+        if t.found_ranks[row, k] != t.found_ranks[other, k]:
+            return bool(t.found_ranks[row, k] < t.found_ranks[other, k])
     return False
 
 

@@ -59,7 +59,7 @@ def _unfollowed(t: Any, bucket: int) -> int:
 
 @njit_inner
 def _follow(t: Any, hit: Any, event: int, now: int, rank: int, limit: int) -> bool:
-    """Extend the instances that wait at the step before; True if any extended instance any_waiting."""
+    """Extend the instances that wait at the step before; True if any extended instance waits for more."""
     pattern = t.places[hit.place].pattern
     p = t.patterns[pattern]
     slot = hit.place - p.first
@@ -219,7 +219,7 @@ def _sort(hits: Any, count: int) -> None:
 @njit_inner
 def _room(t: Any, low: int, high: int, limit: int) -> bool:
     """Whether the tables have room for what the hits of one pattern may add; stores the room needed."""
-    entries, found = 0, 0
+    entries, rows = 0, 0
     for at in range(low, high):
         hit = t.hits[at]
         p = t.patterns[t.places[hit.place].pattern]
@@ -230,16 +230,16 @@ def _room(t: Any, low: int, high: int, limit: int) -> bool:
                 if place != hit.place:
                     product *= t.buckets[find_bucket(t.buckets, as_int64(place), hit.k0, hit.k1, hit.k2)].size
                     product = min(product, abs(limit))
-            found = min(found + product, abs(limit))
+            rows = min(rows + product, abs(limit))
         elif hit.place == p.first:
             entries += 1
         elif hit.place == p.guard:
             entries += t.buckets[find_bucket(t.buckets, p.first + p.after, hit.k0, hit.k1, hit.k2)].size + 1
         elif hit.place == p.first + p.members - 1 and not (p.guard >= 0 and p.after == p.members - 1):
-            found += t.buckets[find_bucket(t.buckets, hit.place - 1, hit.k0, hit.k1, hit.k2)].size
+            rows += t.buckets[find_bucket(t.buckets, hit.place - 1, hit.k0, hit.k1, hit.k2)].size
         else:
             entries += t.buckets[find_bucket(t.buckets, hit.place - 1, hit.k0, hit.k1, hit.k2)].size
-    t.scalars[NEED_ENTRIES], t.scalars[NEED_FOUND] = entries + high - low, found + 1
+    t.scalars[NEED_ENTRIES], t.scalars[NEED_FOUND] = entries + high - low, rows + 1
     return bool(
         t.scalars[ENTRIES_USED] + t.scalars[NEED_ENTRIES] < len(t.entries)
         and t.scalars[TIMER_COUNT] + 2 * t.scalars[NEED_ENTRIES] < len(t.timers)

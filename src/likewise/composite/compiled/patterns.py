@@ -265,13 +265,13 @@ class CompiledPatterns(InstanceTables):
         if self._handles or len(event.tuples) > _MAX_TUPLES or not self._encode_one(event, now):
             return None
         *_, kept = batch = self._single
-        found = self._run(batch, rank)
+        count = self._run(batch, rank)
         if kept[0]:
             kept[0] = False
             self._past.events[rank] = event
-        if found > _FEW:
+        if count > _FEW:
             return self._found((event,), rank, catalogue)[0]
-        return self._few_detections(event, rank, catalogue) if found else []
+        return self._few_detections(event, rank, catalogue) if count else []
 
     def _encode_one(self, event: Event, now: Instant) -> bool:
         """Fill the single-event batch; False if the event has several values of a join attribute."""
@@ -304,7 +304,7 @@ class CompiledPatterns(InstanceTables):
             out.append((key, Detection(name, now, start, end, probability, roles, members, source)))
         if len(out) > 1:
             out.sort(key=_first)
-        return [found for _, found in out]
+        return [detection for _, detection in out]
 
     def process(
         self,
@@ -347,18 +347,18 @@ class CompiledPatterns(InstanceTables):
     def _run(self, batch: tuple[Any, ...], base: int) -> int:
         """Run the kernel on a batch; returns the number of rows found."""
         run: Any = detect
-        while (found := run(*batch, *self._encoder.arrays, *self._tables, base, self._limit)) < 0:
+        while (count := run(*batch, *self._encoder.arrays, *self._tables, base, self._limit)) < 0:
             self._make_room()
-        return int(found)
+        return int(count)
 
     def _found(
         self, events: EventsByPlace, base: int, catalogue: Catalogue
     ) -> tuple[list[Detection], NDArray[Any], NDArray[Any]]:
         t = self._tables
         count = int(t.scalars[ROWS_FOUND])
-        found = t.found[:count]
+        records = t.found[:count]
         event, pattern, probability, time, by_timer = (
-            found[name] for name in ("event", "pattern", "probability", "time", "by_timer")
+            records[name] for name in ("event", "pattern", "probability", "time", "by_timer")
         )
         rows = DetectionRows(event, pattern, probability, time, by_timer, t.found_ranks[:count])
         numbers = self._numbers[rows.pattern]

@@ -352,15 +352,15 @@ class InstanceTables(PatternTables):
     def _make_room(self) -> None:
         """Grow the tables until they have the room that the kernel needs."""
         t, scalars = self._tables, self._tables.scalars
-        entries, found = int(scalars[NEED_ENTRIES]), int(scalars[NEED_FOUND])
+        entries, rows_needed = int(scalars[NEED_ENTRIES]), int(scalars[NEED_FOUND])
         if scalars[ENTRIES_USED] + entries >= len(t.entries):
             more = max(len(t.entries), entries)
             added = free_entries(more, len(t.entries), int(scalars[FREE_ENTRY]))
             scalars[FREE_ENTRY] = len(t.entries)
             ranks = np.full((more, t.ranks.shape[1]), -1, np.int64)
             self._with(entries=np.concatenate((t.entries, added)), ranks=np.concatenate((t.ranks, ranks)))
-        if scalars[ROWS_FOUND] + found >= len(t.found):
-            more = max(len(t.found), found)
+        if scalars[ROWS_FOUND] + rows_needed >= len(t.found):
+            more = max(len(t.found), rows_needed)
             ranks = np.full((more, t.ranks.shape[1]), NEVER, np.int64)
             rows = np.concatenate((t.found, np.zeros(more, t.found.dtype)))
             self._with(found=rows, found_ranks=np.concatenate((t.found_ranks, ranks)))

@@ -155,9 +155,9 @@ class _Resumed:
         """A stand-in for a forgotten event, with the values that join it to the earlier ones."""
         own, following = (self._shape.roles[row.member + k].attributes for k in (0, 1))
         last = FilledRole("", RoleToken(row.events[-1], row.ranks[-1], 0), 1.0)
-        found = [(side.attribute, values_of(last, own[following.index(side.attribute)])[0][0]) for side in step.key]
+        tuples = [(side.attribute, values_of(last, own[following.index(side.attribute)])[0][0]) for side in step.key]
         start, end = row.events[-1].span
-        return Event("", tuple(found), (), start, end)
+        return Event("", tuple(tuples), (), start, end)
 
 
 def _choose(chooser: Chooser, part: Part, instance: Instance, waiting: Prefix | Held, hold: Instant | None) -> None:

@@ -285,14 +285,14 @@ def rehash(buckets: Any, fresh: Any, entries: Any) -> int:
 
 
 @njit_inner
-def _sooner(timers: Any, one: int, other: int) -> bool:
-    a, b = timers[one], timers[other]
+def _sooner(timers: Any, first: int, second: int) -> bool:
+    a, b = timers[first], timers[second]
     return bool(a.until < b.until or (a.until == b.until and a.ticket < b.ticket))
 
 
 @njit_inner
-def _swap(timers: Any, one: int, other: int) -> None:
-    a, b = timers[one], timers[other]
+def _swap(timers: Any, first: int, second: int) -> None:
+    a, b = timers[first], timers[second]
     a.until, b.until = b.until, a.until
     a.serial, b.serial = b.serial, a.serial
     a.ticket, b.ticket = b.ticket, a.ticket

@@ -66,20 +66,20 @@ class Blockers:
         keys = self.add(instance)
         if instance.probability == 1.0:
             self._owner.on_blocker(self, instance, keys)
-        run, found = self._owner.run, self._found
+        run, instances = self._owner.run, self._found
         # No limit evicts blockers in use: that would cause false detections.
         if self._window is not None:
-            if found[0].time < run.now - 2 * self._window:
+            if instances[0].time < run.now - 2 * self._window:
                 self.prune(run.now - self._window)
-        elif len(found) > run.limits.instances:
+        elif len(instances) > run.limits.instances:
             self._owner.timer_due(self)
 
     def crowded(self) -> Instant | None:
         """If there are too many and no window bounds them: the time of the middle one."""
-        found = self._found
-        if self.absence.within is not None or len(found) <= self._owner.run.limits.instances:
+        instances = self._found
+        if self.absence.within is not None or len(instances) <= self._owner.run.limits.instances:
             return None
-        return found[len(found) // 2].time
+        return instances[len(instances) // 2].time
 
     def add(self, instance: Instance) -> tuple[Any, ...]:
         """Keep an instance; returns its join keys."""
@@ -98,9 +98,9 @@ class Blockers:
 
     def prune(self, before: Instant) -> None:
         """Forget instances before a moment. The oldest of all is also the oldest of its keys."""
-        found, by_key = self._found, self._by_key
-        while found and found[0].time < before:
-            for key in self._keys(found.popleft()):
+        instances, by_key = self._found, self._by_key
+        while instances and instances[0].time < before:
+            for key in self._keys(instances.popleft()):
                 held = by_key[key]
                 held.popleft()
                 if not held:
@@ -142,7 +142,7 @@ class Blockers:
             return self._found, False
         if len(keys) == 1 and UNFILLED not in self._by_key:
             return self._by_key.get(keys[0], ()), has_one_key(roles, self.absence.join[1])
-        candidates = {id(found): found for key in (*keys, UNFILLED) for found in self._by_key.get(key, ())}
+        candidates = {id(blocker): blocker for key in (*keys, UNFILLED) for blocker in self._by_key.get(key, ())}
         return list(candidates.values()), False
 
     @property
@@ -174,12 +174,12 @@ class Blockers:
 
     def dump(self, dump: Dump) -> Any:
         """The state as plain values."""
-        return [[dump.instance(found) for found in self._found], self._process.dump(dump)]
+        return [[dump.instance(instance) for instance in self._found], self._process.dump(dump)]
 
     def load(self, state: Any, load: Load) -> None:
         """Load a dumped state."""
-        found, process = state
-        for number in found:
+        numbers, process = state
+        for number in numbers:
             self.add(load.known(number))
         self._process.load(process, load)
 

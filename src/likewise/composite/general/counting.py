@@ -86,8 +86,8 @@ class SelectionProcess(Process):
                     self.emit(instance)
         else:
             for keyed in _by_key(inbox, node):
-                counted = [found for key, found in keyed if self._count(key, found[0].time) == node.index]
-                for instance in dict.fromkeys([reading for found in counted for reading in found]):
+                counted = [readings for key, readings in keyed if self._count(key, readings[0].time) == node.index]
+                for instance in dict.fromkeys([reading for readings in counted for reading in readings]):
                     self.emit(instance)
         if self.done:
             self.child.close()
@@ -248,8 +248,8 @@ class RepetitionProcess(Process):
             for keyed in _by_key(inbox, node):
                 if len(keyed) > 1:
                     self.several = True
-                for key, found in keyed:
-                    self._take(key, found)
+                for key, readings in keyed:
+                    self._take(key, readings)
 
     def _take(self, key: Any, readings: list[Instance]) -> None:
         row = self.rows.pop(key, None)

@@ -103,8 +103,8 @@ class Process:
             for item in due:
                 self.fire(item)
         if self.found:
-            found, self.found = self.found, []
-            for readings in group_by_reading(found, self.node.merges):
+            instances, self.found = self.found, []
+            for readings in group_by_reading(instances, self.node.merges):
                 self.parent.accept(self.slot, merge_readings(readings))
 
     def handle(self, inbox: list[tuple[Any, Instance]]) -> None:

@@ -133,10 +133,10 @@ class SequenceProcess(Guarded):
             return list(self.held[k - 1]), False
         if len(keys) == 1 and UNFILLED not in index:
             return list(index.get(keys[0], ())), has_one_key(instance.roles, join[0])
-        found = dict(index.get(UNFILLED, {}))
+        prefixes = dict(index.get(UNFILLED, {}))
         for key in keys:
-            found.update(index.get(key, {}))
-        return list(found), False
+            prefixes.update(index.get(key, {}))
+        return list(prefixes), False
 
     def _offer(self, k: int, instance: Instance, owner: Prefix, *, same_key: bool = False) -> None:
         """Try to extend a prefix by an instance; with `same_key`, the join is already checked."""
@@ -293,16 +293,16 @@ class SequenceProcess(Guarded):
         watched = self.watched.get(blockers.number)
         if not watched:
             return
-        found: Iterable[Prefix]
+        prefixes: Iterable[Prefix]
         join, same_key = blockers.absence.join, False
         if join is None:
-            found = watched.get(None, ())
+            prefixes = watched.get(None, ())
         elif len(keys) == 1 and UNFILLED not in watched and keys[0] is not UNFILLED:
-            found, same_key = watched.get(keys[0], ()), has_one_key(instance.roles, join[0])
+            prefixes, same_key = watched.get(keys[0], ()), has_one_key(instance.roles, join[0])
         else:
             candidates = watched if UNFILLED in keys else (*keys, UNFILLED)
-            found = dict.fromkeys([prefix for key in candidates for prefix in watched.get(key, ())])
-        for prefix in found:
+            prefixes = dict.fromkeys([prefix for key in candidates for prefix in watched.get(key, ())])
+        for prefix in prefixes:
             if prefix.absent.get(blockers.number) is blockers and prefix.parts[-1].time < instance.time:
                 joined_by_key = same_key and len(prefix.roles) == 1 and prefix.roles[0].mapped is None
                 if blockers.breaks(prefix.roles, instance, same_key=joined_by_key):

@@ -119,13 +119,13 @@ class ConditionSide:
 
     def only(self, filled: Iterable[FilledRole]) -> FilledRole | None:
         """The single role that this side refers to; None if there are several, or its values are mapped."""
-        roles, found = self.roles, None
+        roles, single = self.roles, None
         for role in filled:
             if role.role in roles:
-                if found is not None or role.mapped is not None:
+                if single is not None or role.mapped is not None:
                     return None
-                found = role
-        return found
+                single = role
+        return single
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,18 +252,18 @@ def compare(how: Operator, x: Value | None, y: Value | None) -> bool:
 
 def values_of(filled: FilledRole, attribute: str) -> list[WeightedValue]:
     """The event's values of a normalised attribute, or those mapped to it by the match."""
-    found = _attribute_values(filled.token, attribute)[0]
-    if found or filled.mapped is None:
-        return [(value, 1.0) for value in found]
+    values = _attribute_values(filled.token, attribute)[0]
+    if values or filled.mapped is None:
+        return [(value, 1.0) for value in values]
     return list(filled.mapped.get(attribute, ()))
 
 
 def keys_at(filled: FilledRole, attribute: str) -> tuple[Any, ...]:
     """These values in comparable form."""
-    asked = filled.token.attribute_values
+    cache = filled.token.attribute_values
     keys = (
-        asked[attribute][1]
-        if asked is not None and attribute in asked
+        cache[attribute][1]
+        if cache is not None and attribute in cache
         else _attribute_values(filled.token, attribute)[1]
     )
     if keys or filled.mapped is None:
