@@ -59,7 +59,7 @@ def test_bad_rows_name_their_line() -> None:
     bad: list[BadRecord] = []
     rows = b'id,x\n1,\n2,y\n2,z\n,y\n3,\xff\n4,y,y\n5,"open\n'
     assert [event.id for event in read(rows, id="id", on_error=bad.append)] == ["2"]
-    assert [(each.line, each.reason) for each in bad] == [
+    assert [(record.line, record.reason) for record in bad] == [
         (2, "the row says nothing"),
         (4, "id '2' was used before"),
         (5, "id is empty"),

@@ -41,8 +41,8 @@ def value_of_text(text: str, kind: str | None) -> Value:
             number = float(text)
             return number if math.isfinite(number) else text
         if kind == "boolean":
-            said = text.strip().lower()
-            return said == "true" if said in {"true", "false"} else text
+            lowered = text.strip().lower()
+            return lowered == "true" if lowered in {"true", "false"} else text
         return datetime.fromisoformat(text) if kind == "time" else text
     except ValueError:
         return text

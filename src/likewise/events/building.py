@@ -28,7 +28,7 @@ def event_of(
     """Build an event from a mapping of attributes to values, or from the JSON form; see `Event.of`."""
     if not isinstance(attributes, Mapping):
         raise InputError(
-            f"an event is made of a mapping, not of {type(attributes).__name__}", hint='{"device": "lift"}'
+            f"an event is built from a mapping, not from {type(attributes).__name__}", hint='such as {"device": "lift"}'
         )
     if isinstance(attributes.get("attributes"), Mapping) and attributes.keys() <= {*FIELDS}:
         form = attributes
@@ -39,7 +39,7 @@ def event_of(
         raise InputError(f"the id of an event is text, not {type(id).__name__}", hint="put it in quotes")
     tuples = tuple(_tuples(attributes))
     if not tuples:
-        raise InputError(f"event {id!r} has no attributes", hint="an event must say something")
+        raise InputError(f"event {id!r} has no attributes", hint="give it at least one")
     start = None if time is None else _instant("time", time)
     stop = _end(start, end)
     return Event(check_text("id", id), tuples, _tags(theme), start, check_span(start, stop))
@@ -52,7 +52,7 @@ def _tuples(attributes: Mapping[Any, Any]) -> Iterator[tuple[str, Value]]:
         if isinstance(value, np.ndarray):
             value = value.tolist()  # noqa: PLW2901 - converts NumPy numbers to Python's
         if isinstance(value, Mapping):
-            raise InputError(f"attribute {name!r} is a nested object", hint="give its members names of their own")
+            raise InputError(f"attribute {name!r} is a nested object", hint="use a separate attribute for each member")
         several = isinstance(value, Iterable) and not isinstance(value, str | bytes | bytearray | np.generic)
         for item in value if several else (value,):
             if item is not None:

@@ -162,17 +162,17 @@ def read_times(cells: pa.StringArray, rule: TimeRule, *, field: str) -> tuple[ND
     moments[cells.is_null().to_numpy(zero_copy_only=False)] = NO_TIME
     odd = np.flatnonzero(moments == ODD_TIME)
     bad: dict[int, InputError] = {}
-    known: dict[str, int | InputError] = {}
+    parsed: dict[str, int | InputError] = {}
     for row, text in zip(odd.tolist(), cells.take(pa.array(odd)).to_pylist(), strict=True):
-        if text not in known:
+        if text not in parsed:
             try:
-                known[text] = rule.instant(field, text) if text.strip() else NO_TIME
+                parsed[text] = rule.instant(field, text) if text.strip() else NO_TIME
             except InputError as flaw:
-                known[text] = flaw
-        found = known[text]
-        if isinstance(found, InputError):
-            bad[row] = found
-        moments[row] = NO_TIME if isinstance(found, InputError) else found
+                parsed[text] = flaw
+        instant = parsed[text]
+        if isinstance(instant, InputError):
+            bad[row] = instant
+        moments[row] = NO_TIME if isinstance(instant, InputError) else instant
     return moments, bad
 
 
@@ -185,11 +185,11 @@ def zone_of(name: str) -> tzinfo:
     """
     if name in {"Z", "UTC", "GMT", "Etc/UTC"}:
         return UTC
-    found = _OFFSET.fullmatch(name)
-    if found is not None:
-        ahead = timedelta(hours=int(found[2]), minutes=int(found[3] or 0))
-        if ahead < timedelta(days=1) and int(found[3] or 0) < 60:
-            return timezone(-ahead if found[1] == "-" else ahead)
+    offset = _OFFSET.fullmatch(name)
+    if offset is not None:
+        ahead = timedelta(hours=int(offset[2]), minutes=int(offset[3] or 0))
+        if ahead < timedelta(days=1) and int(offset[3] or 0) < 60:
+            return timezone(-ahead if offset[1] == "-" else ahead)
     else:
         try:
             return ZoneInfo(name)

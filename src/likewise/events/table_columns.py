@@ -164,10 +164,10 @@ class TableColumns:
         for place, column in enumerate(self.attribute_columns):
             codes[:, place] = _coded(cells[column], self._numbers[column])
         codes[:, len(self.attribute_columns) :] = self._constants
-        there = codes != _EMPTY
+        filled = codes != _EMPTY
         offsets = np.zeros(count + 1, np.int64)
-        np.cumsum(there.sum(axis=1), out=offsets[1:])
-        return (codes.ravel() if there.all() else codes[there]), offsets
+        np.cumsum(filled.sum(axis=1), out=offsets[1:])
+        return (codes.ravel() if filled.all() else codes[filled]), offsets
 
     def _listed(self, cells: dict[str, pa.Array], count: int) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
         """Like `_single`, where cells may hold lists of values."""
@@ -190,16 +190,16 @@ class TableColumns:
 
     def _times(self, cells: dict[str, pa.Array], role: str, count: int, flaws: _Flaws) -> NDArray[np.int64]:
         """The times of a role; of several columns, the first non-empty cell counts, even if it is not a time."""
-        found, settled = np.full(count, NO_TIME, np.int64), np.zeros(count, np.bool_)
+        times, settled = np.full(count, NO_TIME, np.int64), np.zeros(count, np.bool_)
         for name in self._mapping.used.get(role, ()):
             moments, bad = self._moments(cells, name)
             for row, flaw in bad.items():
                 if not settled[row]:
                     flaws.setdefault(row, flaw)
-            found[~settled] = moments[~settled]
+            times[~settled] = moments[~settled]
             settled |= moments != NO_TIME
             settled[list(bad)] = True
-        return found
+        return times
 
     def _moments(self, cells: dict[str, pa.Array], name: str) -> tuple[NDArray[np.int64], _Flaws]:
         parts = self._mapping.parts(name)

@@ -299,8 +299,8 @@ def _with_commas(mapping: RecordMapping, sample: list[dict[str, Any]], *, separa
         texts = [row[name] for row in sample if isinstance(row.get(name), str)]
         return bool(texts) and all(map(COMMA_NUMBER.fullmatch, texts))
 
-    found = {name: COMMA for name in sample[0] if name not in (*mapping.taken, *mapping.kinds) and has_commas(name)}
-    return replace(mapping, kinds={**mapping.kinds, **found}) if found else mapping
+    kinds = {name: COMMA for name in sample[0] if name not in (*mapping.taken, *mapping.kinds) and has_commas(name)}
+    return replace(mapping, kinds={**mapping.kinds, **kinds}) if kinds else mapping
 
 
 def _sample(names: list[str], block: bytes, separator: str) -> list[dict[str, Any]]:

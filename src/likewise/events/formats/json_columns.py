@@ -90,8 +90,8 @@ class _Members:
             if type(value) is not int or -_HUGE <= value < _HUGE:
                 return [(name, parse_text(value) if type(value) is str else value)]
         try:
-            ((name, found),) = _parse_object(b"{" + raw + b"}").items()
-            return list(self._form.tuples(name, found))
+            ((name, value),) = _parse_object(b"{" + raw + b"}").items()
+            return list(self._form.tuples(name, value))
         except InputError:
             return None
 
@@ -168,8 +168,8 @@ class JsonColumns:
     def _by_hand(self, block: bytes, first: int) -> Iterator[EventColumns]:
         """Read a block whose form the compiled loop no longer supports."""
         lines = block.removesuffix(b"\n").split(b"\n")
-        found = list(decode_batch(lines, first, self._intake, self._form))
-        yield replace(EventColumns.of_events(found), source=self._intake.source)
+        events = list(decode_batch(lines, first, self._intake, self._form))
+        yield replace(EventColumns.of_events(events), source=self._intake.source)
 
     def _scan(self, block: bytes, first: int) -> tuple[EventColumns, list[Flaw]]:
         data = np.frombuffer(block, np.uint8)

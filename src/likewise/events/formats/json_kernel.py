@@ -273,14 +273,14 @@ def scan_lines(
             out.state[line] = BLANK
         else:
             row[0], row[1], row[2], row[3], row[4], row[5] = 0, 0, _NONE, _NONE, 0, 0
-            found = -1
+            count = -1
             if data[begin] == 123 and end - at <= 65536:
-                found = _line(data, begin, end, names, bounds, roles, flat, table, themes, codes, used, hashes, row)
-            if found < 0:
+                count = _line(data, begin, end, names, bounds, roles, flat, table, themes, codes, used, hashes, row)
+            if count < 0:
                 out.state[line] = ODD
             else:
                 out.state[line] = GOOD
-                used = found
+                used = count
                 out.id_at[line], out.id_size[line] = row[0], row[1]
                 out.start[line], out.end[line], out.local[line] = row[2], row[3], row[4]
                 out.theme[line] = row[5]

@@ -58,7 +58,7 @@ def _add_all(
 
 
 def _parse(data: bytes) -> _Statements:
-    graph, found = _listening_graph()
+    graph, triples = _listening_graph()
     try:
         with _quiet():
             graph.parse(data=data, format="turtle", publicID="urn:likewise:base:")
@@ -69,7 +69,7 @@ def _parse(data: bytes) -> _Statements:
         reason = str(getattr(error, "_why", "")) or f"the parser failed ({type(error).__name__})"
         raise InputError(f"not valid Turtle: {reason[:200]}", line=line) from None
     statements: _Statements = {}
-    for subject, predicate, value in found:
+    for subject, predicate, value in triples:
         statements.setdefault(_node(subject), []).append((str(predicate), _node(value)))
     return statements
 
@@ -78,14 +78,14 @@ def _listening_graph() -> tuple[Graph, list[tuple[Any, Any, Any]]]:
     """A graph that records statements in document order, which rdflib's own store does not keep."""
     from rdflib import Graph
 
-    found: list[tuple[Any, Any, Any]] = []
+    statements: list[tuple[Any, Any, Any]] = []
 
     class Listening(Graph):
         def add(self, triple: Any) -> Self:
-            found.append(triple)
+            statements.append(triple)
             return self
 
-    return Listening(), found
+    return Listening(), statements
 
 
 @contextmanager

@@ -144,10 +144,10 @@ def date_and_clock(fields: Mapping[str, Sequence[object]], *, end: bool = False)
     days = [half for n, values in fields.items() if (half := _half(n, _DAYS)) and are_dates(values)]
     clocks = [half for n, values in fields.items() if (half := _half(n, _HOURS)) and are_clocks(values)]
     pairs = [(day, clock) for day in days for clock in clocks if day.within == clock.within]
-    found = [(rank, pair) for pair in pairs if (rank := _rank(*pair, end=end)) is not None]
-    if not found:
+    candidates = [(rank, pair) for pair in pairs if (rank := _rank(*pair, end=end)) is not None]
+    if not candidates:
         return None
-    day, clock = min(found, key=lambda ranked: ranked[0])[1]
+    day, clock = min(candidates, key=lambda ranked: ranked[0])[1]
     return f"{day.name}{JOINED}{clock.name}"
 
 

@@ -30,7 +30,7 @@ def parse_logfmt(line: bytes, kinds: Mapping[str, str] | None = None) -> dict[st
     {'room': '2.14'}
     """
     text = decoded(line)
-    found: dict[str, object] = {}
+    record: dict[str, object] = {}
     place, named = 0, False
     while place < len(text):
         pair = _PAIR.match(text, place)
@@ -39,16 +39,16 @@ def parse_logfmt(line: bytes, kinds: Mapping[str, str] | None = None) -> dict[st
         key, raw = pair.groups()
         value = True if raw is None else _value(raw, (kinds or {}).get(key))
         named, place = named or raw is not None, pair.end()
-        before = found.get(key)
-        if key not in found or before is None:
-            found[key] = value
+        before = record.get(key)
+        if key not in record or before is None:
+            record[key] = value
         elif value is not None:
-            found[key] = [*(before if isinstance(before, list) else [before]), value]
+            record[key] = [*(before if isinstance(before, list) else [before]), value]
     if not named:
         raise InputError(
             "the line has no key=value pair", hint='such as ts=2026-03-01T09:00:00Z level=info msg="door open"'
         )
-    return found
+    return record
 
 
 def looks_like_logfmt(line: bytes) -> bool:

@@ -48,24 +48,24 @@ def parse_syslog(
     '2026-03-01T09:00:00'
     """
     text = decoded(line)
-    found: dict[str, object] = {}
+    record: dict[str, object] = {}
     if priority := _PRIORITY.match(text):
         code = int(priority[1])
         if code > 191:
             raise InputError(f"the priority <{code}> is beyond 191", hint=_HINT)
-        found |= {"facility": FACILITIES[code >> 3], "severity": SEVERITIES[code & 7]}
+        record |= {"facility": FACILITIES[code >> 3], "severity": SEVERITIES[code & 7]}
         text = text[priority.end() :]
     if modern := _MODERN.match(text) if priority else None:
         names = ("timestamp", "host", "app", "pid", "type")
-        found |= {name: None if value == "-" else value for name, value in zip(names, modern.groups(), strict=True)}
+        record |= {name: None if value == "-" else value for name, value in zip(names, modern.groups(), strict=True)}
         data, message = _structured(text[modern.end() :], kinds or {})
-        return {**found, "data": data or None, "message": message.strip().removeprefix("\ufeff") or None}
+        return {**record, "data": data or None, "message": message.strip().removeprefix("\ufeff") or None}
     classic = _CLASSIC.fullmatch(text)
     if classic is None:
         raise InputError("not a syslog line" if not priority else "not a syslog line after its priority", hint=_HINT)
     iso, old, host, app, pid, message = classic.groups()
     time = iso.replace(",", ".") if iso else _with_year(old, now or datetime.now(UTC))
-    return {**found, "timestamp": time, "host": host, "app": app, "pid": pid or None, "message": message or None}
+    return {**record, "timestamp": time, "host": host, "app": app, "pid": pid or None, "message": message or None}
 
 
 def looks_like_syslog(line: bytes) -> bool:
@@ -93,12 +93,12 @@ def _structured(text: str, kinds: Mapping[str, str]) -> tuple[dict[str, object],
 
 
 def _parameters(text: str, kinds: Mapping[str, str]) -> dict[str, object]:
-    found: dict[str, object] = {}
+    data: dict[str, object] = {}
     for name, raw in _PARAMETER.findall(text):
         value = value_of_cell(re.sub(r'\\(["\\\]])', r"\1", raw), kinds.get(name))
-        before = found.get(name)
-        found[name] = value if name not in found else [*(before if isinstance(before, list) else [before]), value]
-    return found
+        before = data.get(name)
+        data[name] = value if name not in data else [*(before if isinstance(before, list) else [before]), value]
+    return data
 
 
 def _with_year(text: str, now: datetime) -> str:
