@@ -63,19 +63,23 @@ def test_every_method_sends_what_the_document_describes(operations):
         if name in STREAMS | BY_HAND:
             continue
         make = getattr(calls, name)
-        needed = [one for one in inspect.signature(make).parameters.values() if one.default is inspect.Parameter.empty]
+        needed = [
+            parameter
+            for parameter in inspect.signature(make).parameters.values()
+            if parameter.default is inspect.Parameter.empty
+        ]
         moment = datetime(2026, 1, 1, tzinfo=UTC)
-        call = make(*(moment if one.name == "time" else EXAMPLES[one.name] for one in needed))
+        call = make(*(moment if parameter.name == "time" else EXAMPLES[parameter.name] for parameter in needed))
         assert call.method == method, name
         parts, shown = call.path.split("/"), path.split("/")
         assert len(parts) == len(shown), name
-        assert all(one == other or other.startswith("{") for one, other in zip(parts, shown, strict=True)), name
-        known = {one["name"] for one in operation.get("parameters", ()) if one["in"] == "query"}
+        assert all(part == other or other.startswith("{") for part, other in zip(parts, shown, strict=True)), name
+        known = {parameter["name"] for parameter in operation.get("parameters", ()) if parameter["in"] == "query"}
         assert {*call.params} <= known, name
         optional = {*inspect.signature(make).parameters} & known
         body = operation.get("requestBody", {}).get("content", {}).get("application/json", {}).get("schema", {})
         if "$ref" not in body:
-            assert optional | {one.name for one in needed} >= known, name
+            assert optional | {parameter.name for parameter in needed} >= known, name
 
 
 def test_the_asyncapi_document_names_every_stream(served):
@@ -95,10 +99,10 @@ def fuzzed(tmp_path_factory: pytest.TempPathFactory, space: str) -> Any:
 
 def test_random_requests_get_answers_that_the_document_describes(fuzzed):
     schema = schemathesis.openapi.from_url(f"{fuzzed.url}/openapi.json").exclude(path_regex="stream|pull|backup")
-    left_out = [one for one in schemathesis.checks.CHECKS.get_all() if one.__name__ in NOT_CHECKED]
+    left_out = [check for check in schemathesis.checks.CHECKS.get_all() if check.__name__ in NOT_CHECKED]
     seen = 0
-    for found in schema.get_all_operations():
-        operation = found.ok()
+    for described in schema.get_all_operations():
+        operation = described.ok()
 
         @seed(1)
         @hypothesis_settings(max_examples=5, deadline=None, suppress_health_check=list(HealthCheck), database=None)

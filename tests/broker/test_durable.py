@@ -50,7 +50,7 @@ def trace(count: int, seed: int = 1) -> list[dict[str, Any]]:
 
 
 def summary(arrival: Arrival) -> tuple[Any, ...]:
-    return (arrival.subscription, tuple(one["id"] for one in arrival.events), round(arrival.score, 5))
+    return (arrival.subscription, tuple(event["id"] for event in arrival.events), round(arrival.score, 5))
 
 
 def by_engine(settings: BrokerSettings, events: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
@@ -64,8 +64,12 @@ def by_engine(settings: BrokerSettings, events: list[dict[str, Any]]) -> list[tu
         moment = record["time"] * 1_000_000
         event = Event(record["id"], tuple(record["attributes"].items()), (), moment, moment)
         notifications += [
-            (found.subscription, tuple(member.id for member in found.events), round(float(found.score), 5))
-            for found in engine.publish(event)
+            (
+                notification.subscription,
+                tuple(member.id for member in notification.events),
+                round(float(notification.score), 5),
+            )
+            for notification in engine.publish(event)
         ]
     return sorted(notifications)
 
@@ -99,7 +103,7 @@ def test_the_broker_finds_what_the_engine_finds_across_restarts(settings):
             publish_in_parts(client, events[part * 100 : part * 100 + 100], chance)
             found = all_arrivals(client, len(expected)) if part == 2 else []
     assert sorted(map(summary, found)) == expected
-    assert len({one.id for one in found}) == len(found)
+    assert len({arrival.id for arrival in found}) == len(found)
 
 
 def test_without_its_snapshots_the_whole_log_gives_the_same_state(settings):
@@ -187,7 +191,7 @@ def kill_run(folder: Path, settings: BrokerSettings, *, kills: int, count: int, 
 
 def test_killed_at_random_moments_nothing_is_lost(settings, tmp_path):
     result = kill_run(tmp_path / "killed", settings, kills=2, count=200, seed=3)
-    assert [one["id"] for one in result["stored"]] == [f"e{number}" for number in range(200)]
+    assert [event["id"] for event in result["stored"]] == [f"e{number}" for number in range(200)]
     assert result["found"] == result["expected"]
 
 
@@ -201,7 +205,7 @@ def test_a_subscriber_that_fell_behind_reads_from_the_log(settings):
         served.settle()
         assert served.broker.hub.floor("default") > 0
         found = all_arrivals(client, 1000)
-    assert [one.event["attributes"]["number"] for one in found] == list(range(1000))
+    assert [arrival.event["attributes"]["number"] for arrival in found] == list(range(1000))
 
 
 def test_retention_removes_what_a_replay_does_not_need(settings):
@@ -238,7 +242,7 @@ def test_a_full_disk_is_a_problem_document_and_passes(processes, tmp_path):
         resource.prlimit(started.process.pid, resource.RLIMIT_FSIZE, (hard, hard))
         client.publish([{"id": "second", "attributes": {"number": 2}}])
         assert client._http.get("/health/ready").json()["checks"]["storage"] == "ok"
-        assert [one["id"] for one in client.list_events()["events"]] == ["first", "second"]
+        assert [event["id"] for event in client.list_events()["events"]] == ["first", "second"]
 
 
 def test_the_first_moment_of_1970_does_not_make_a_replay_live(settings):
@@ -289,9 +293,9 @@ def test_a_backup_of_a_running_broker_is_a_broker(settings, tmp_path):
     shutil.copy(settings.token_file, copy.token_file)
     with running(copy) as served:
         client = served.client(token)
-        assert [one["name"] for one in client.list_subscriptions()["subscriptions"]] == ["all"]
+        assert [subscription["name"] for subscription in client.list_subscriptions()["subscriptions"]] == ["all"]
         client.publish([{"attributes": {"number": 2}}])
-        assert [one.event["attributes"]["number"] for one in all_arrivals(client, 2)] == [1, 2]
+        assert [arrival.event["attributes"]["number"] for arrival in all_arrivals(client, 2)] == [1, 2]
 
 
 def test_a_database_of_a_newer_version_is_refused_and_migrations_run_once():

@@ -58,12 +58,12 @@ def test_history_has_pages_and_filters(shared, client):
     shared.settle()
     first = client.list_events(limit=3)
     rest = client.list_events(after=first["next"], limit=3)
-    assert [one["id"] for one in (*first["events"], *rest["events"])] == ["e0", "e1", "e2", "e3", "e4"]
+    assert [event["id"] for event in (*first["events"], *rest["events"])] == ["e0", "e1", "e2", "e3", "e4"]
     assert rest["next"] is None
     found = client.list_notifications(subscription=["parking"], newest=True, limit=2)
-    assert [one["events"][0]["id"] for one in found["notifications"]] == ["e4", "e3"]
+    assert [notification["events"][0]["id"] for notification in found["notifications"]] == ["e4", "e3"]
     older = client.list_notifications(newest=True, before=found["next"])
-    assert [one["events"][0]["id"] for one in older["notifications"]] == ["e2", "e1"]
+    assert [notification["events"][0]["id"] for notification in older["notifications"]] == ["e2", "e1"]
     assert client.list_notifications(kind="detection")["notifications"] == []
 
 
@@ -97,7 +97,7 @@ def test_a_trial_shows_what_would_have_been_found_and_stores_nothing(shared, cli
     assert (found["events"], found["found"]) == (4, 2)
     assert "matches" in found["hits"][0]["explanation"]
     pattern = client.trial("{slots = 1} then {slots = 3} within 1 hour")
-    assert [[one["id"] for one in hit["events"]] for hit in pattern["hits"]] == [["e1", "e3"]]
+    assert [[event["id"] for event in hit["events"]] for hit in pattern["hits"]] == [["e1", "e3"]]
     assert client.list_subscriptions()["subscriptions"] == []
 
 
@@ -109,7 +109,7 @@ def test_a_consumer_pulls_until_it_acknowledges(shared, client):
     first = client.pull("worker", limit=2, wait=10)
     again = client.pull("worker", limit=2, wait=10)
     assert first == again
-    assert [one["events"][0]["attributes"]["slots"] for one in first["notifications"]] == [1, 2]
+    assert [notification["events"][0]["attributes"]["slots"] for notification in first["notifications"]] == [1, 2]
     client.acknowledge("worker", first["cursor"])
     [last] = client.pull("worker", wait=10)["notifications"]
     assert last["events"][0]["attributes"]["slots"] == 3
@@ -124,8 +124,10 @@ def test_a_paused_subscription_is_silent(shared, client):
     client.publish([event(type="parking", slots=2)])
     shared.settle()
     found = client.list_notifications()["notifications"]
-    assert [one["events"][0]["attributes"]["slots"] for one in found] == [2]
-    assert [one["name"] for one in client.list_subscriptions(tag="city")["subscriptions"]] == ["parking"]
+    assert [notification["events"][0]["attributes"]["slots"] for notification in found] == [2]
+    assert [subscription["name"] for subscription in client.list_subscriptions(tag="city")["subscriptions"]] == [
+        "parking"
+    ]
 
 
 def test_a_refused_replacement_leaves_the_old_one(shared, client):
@@ -167,7 +169,7 @@ def test_cloudevents_in_all_three_modes(shared, client):
     headers = headers_of(shared, client) | {"content-type": "application/cloudevents-batch+json"}
     assert httpx.post(f"{shared.url}/v1/events", headers=headers, content=batch).json()["accepted"] == 2
     found = client.list_events()["events"]
-    assert [(one["id"], one["attributes"]["slot"]) for one in found] == [(f"c{n}", n) for n in (1, 2, 3, 4)]
+    assert [(event["id"], event["attributes"]["slot"]) for event in found] == [(f"c{n}", n) for n in (1, 2, 3, 4)]
 
 
 def test_lines_of_any_length_are_taken_as_a_stream(shared, client):
@@ -242,7 +244,7 @@ def test_tokens_are_rotated_revoked_and_hashed(shared):
     admin.revoke_token(made["id"])
     with pytest.raises(RemoteError):
         fresh.publish([event(a=4)])
-    acts = [one["action"] for one in admin.list_audit()["entries"]]
+    acts = [entry["action"] for entry in admin.list_audit()["entries"]]
     assert acts == ["revoke token", "rotate token", "rotate token", "create token"]
     secret = made["token"].split("_", 2)[2].encode()
     assert all(secret not in path.read_bytes() for path in shared.broker.settings.folder.glob("broker.sqlite3*"))
@@ -337,7 +339,7 @@ def test_publishing_matching_and_delivering_are_spans(shared, client, receiver, 
     deadline = time.monotonic() + 60
     while {name for name, _ in seen} < {"publish", "match", "deliver"} and time.monotonic() < deadline:
         time.sleep(0.02)
-    assert [found["likewise.events"] for name, found in seen if name == "publish"] == [1]
+    assert [attributes["likewise.events"] for name, attributes in seen if name == "publish"] == [1]
     assert {name for name, _ in seen} == {"publish", "match", "deliver"}
 
 
@@ -347,7 +349,7 @@ def test_a_sink_of_the_cloudevents_api_gets_what_its_filter_finds(shared, client
     client.publish([event(type="car park", slots=5), event(type="weather", slots=6)])
     assert receiver.wait(1) == [5]
     assert receiver.got[0][0]["Content-Type"].startswith("application/cloudevents+json")
-    assert [one["id"] for one in client.list_sinks()] == [made["id"]]
+    assert [sink["id"] for sink in client.list_sinks()] == [made["id"]]
     changed = client.replace_sink(made["id"], "{type = weather}", receiver.url)
     assert changed == client.get_sink(made["id"])
     assert changed["filters"] == [{"likewise": f"{made['id']}: {{type = weather}}"}]

@@ -34,7 +34,7 @@ def test_a_published_event_reaches_the_subscriber(served, client):
     receipt = client.publish([event(type="parking", slots=3), event(type="parking", slots=0)])
     listener.join(timeout=100)
     assert receipt["accepted"] == 2
-    assert [(one.subscription, one.score, one.event["attributes"]) for one in found] == [
+    assert [(arrival.subscription, arrival.score, arrival.event["attributes"]) for arrival in found] == [
         ("parking", 1.0, {"type": "parking", "slots": 3})
     ]
 
@@ -51,7 +51,7 @@ def test_a_stream_resumes_after_the_last_id(served, client):
     client.publish([event(type="parking", slots=number) for number in range(1, 6)])
     first = collect(client, 2, after="0")
     rest = collect(client, 3, after=first[-1].id)
-    assert [one.event["attributes"]["slots"] for one in (*first, *rest)] == [1, 2, 3, 4, 5]
+    assert [arrival.event["attributes"]["slots"] for arrival in (*first, *rest)] == [1, 2, 3, 4, 5]
 
 
 def test_a_subscription_that_cannot_be_read_is_a_problem_with_a_caret(client):
@@ -108,4 +108,8 @@ def test_a_restart_continues_where_it_was(settings):
         two = second.client()
         two.publish([{"time": 2, **event(type="parking", slots=2)}, {"time": 3, **event(type="close")}])
         found = collect(two, 3, after="0")
-    assert [(one.subscription, len(one.events)) for one in found] == [("parking", 1), ("parking", 1), ("both", 2)]
+    assert [(arrival.subscription, len(arrival.events)) for arrival in found] == [
+        ("parking", 1),
+        ("parking", 1),
+        ("both", 2),
+    ]

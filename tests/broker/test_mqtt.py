@@ -158,7 +158,9 @@ def test_the_same_feed_through_curl_mqtt_and_the_client(settings, mosquitto):
         device.send("cars/car park", '{"slots": 2}')
         client.publish([{"attributes": {"type": "car park", "slots": 3}}])
         by_mqtt = {body["id"]: body for _, body, _ in device.wait(3)}
-        by_client = {one.id: one for one, _ in zip(client.stream(after="0", timeout=60), range(3), strict=False)}
+        by_client = {
+            arrival.id: arrival for arrival, _ in zip(client.stream(after="0", timeout=60), range(3), strict=False)
+        }
         by_curl: dict[str, Any] = {}
         assert stream.stdout is not None
         while len(by_curl) < 3:
@@ -170,7 +172,9 @@ def test_the_same_feed_through_curl_mqtt_and_the_client(settings, mosquitto):
         stream.communicate(timeout=30)
         device.close()
     assert by_curl == by_mqtt
-    assert {one.id: one.events for one in by_client.values()} == {one["id"]: one["events"] for one in by_curl.values()}
+    assert {arrival.id: arrival.events for arrival in by_client.values()} == {
+        arrival["id"]: arrival["events"] for arrival in by_curl.values()
+    }
     assert {body["events"][0]["attributes"]["slots"] for body in by_curl.values()} == {1, 2, 3}
 
 
@@ -191,7 +195,7 @@ def test_a_restarted_mosquitto_loses_and_repeats_nothing(settings, mosquitto):
         device.send("sensors/a", "3")
         device.wait(3)
         device.close()
-        stored = [one["attributes"]["value"] for one in served.client().list_events()["events"]]
+        stored = [event["attributes"]["value"] for event in served.client().list_events()["events"]]
         assert served.broker.counts["mqtt_connections_lost"] == 1
     assert stored == [1, 2, 3], "the retained message came again and is not taken again"
     assert [body["events"][0]["attributes"]["value"] for _, body, _ in device.received] == [1, 2, 3]
@@ -207,7 +211,7 @@ def test_a_group_shares_its_messages(settings, mosquitto):
             other.send("sensors/a", str(number))
         _until(lambda: served.broker.counts["mqtt_received"] + len(other.received) == 20)
         served.settle()
-        here = {one["attributes"]["value"] for one in served.client().list_events()["events"]}
+        here = {event["attributes"]["value"] for event in served.client().list_events()["events"]}
         other.close()
     assert here
     assert here.isdisjoint(body for _, body, _ in other.received)
@@ -232,7 +236,7 @@ def test_messages_wait_for_a_database_that_is_away(settings, mosquitto):
         _until(lambda: served.broker.log.position == 2)
         device.close()
         assert served.broker.checks()["storage"] == "ok"
-        assert [one["attributes"]["value"] for one in served.client().list_events()["events"]] == [1, 2]
+        assert [event["attributes"]["value"] for event in served.client().list_events()["events"]] == [1, 2]
 
 
 def _until(true: Any) -> None:

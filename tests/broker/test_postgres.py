@@ -93,7 +93,7 @@ def test_postgres_holds_the_log_and_comes_back(settings, postgres):
         served.settle()
         assert served.broker.checks()["storage"] == "ok"
         found = client.list_notifications()["notifications"]
-        assert [one["events"][0]["attributes"]["number"] for one in found] == [1, 2]
+        assert [notification["events"][0]["attributes"]["number"] for notification in found] == [1, 2]
     with running(settings) as served:
         client = served.client()
         client.publish([{"attributes": {"number": 3}}])

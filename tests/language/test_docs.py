@@ -15,12 +15,12 @@ TABLE = PAGE[PAGE.index("| in words") : PAGE.index("[Composite events](composite
 PATTERNS = re.findall(r"`([^`]+)`", TABLE.replace("\\|", "|"))
 
 
-@pytest.mark.parametrize("block", [one for one in BLOCKS if not one.startswith(("$", "e1:"))])
+@pytest.mark.parametrize("block", [block for block in BLOCKS if not block.startswith(("$", "e1:"))])
 def test_subscriptions(block: str) -> None:
     assert parse(block)
 
 
-@pytest.mark.parametrize("line", [line for one in BLOCKS if one.startswith("e1:") for line in one.splitlines()])
+@pytest.mark.parametrize("line", [line for block in BLOCKS if block.startswith("e1:") for line in block.splitlines()])
 def test_events(line: str) -> None:
     assert parse_event(line).tuples
 

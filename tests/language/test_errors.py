@@ -83,7 +83,7 @@ def test_did_you_mean(text: str, word: str) -> None:
     ("text", "message", "column"),
     [
         ("{a=b} threshold 2", "not a threshold", 17),
-        ("{a=b} threshold high", "not a number", 17),
+        ("{a=b} threshold high", "not a valid number", 17),
         ("{a=b} threshold -0.1", "not a threshold", 17),
         ("{a=b} top 0", "too small", 11),
         ("{a=b} top 1.5", "unexpected", 11),
@@ -124,8 +124,8 @@ def test_did_you_mean(text: str, word: str) -> None:
         ('{"": b}', "cannot be empty", 2),
         ('"": {a= b}', "cannot be empty", 1),
         ('{a= "\\ud800"}', "incomplete surrogate pair", 5),
-        ("a within 5 min", "nothing here takes time", 3),
-        ("a or b within 5 min", "has no `within`", 8),
+        ("a within 5 min", "nothing here can have a duration", 3),
+        ("a or b within 5 min", "cannot have `within`", 8),
         ("(a then b within 5 min) within 6 min", "already", 25),
         ("(a)5min", "cannot have a duration", 4),
         ("a then b within 99999999999999999 days", "too long", 17),
@@ -186,16 +186,16 @@ def test_one_bad_subscription_does_not_lose_the_good_ones() -> None:
             floor= 1}
     """
     good, errors = parse_lenient(text, "file.lw")
-    assert [one.name for one in good] == ["b", "f", "h"]
-    assert [found.line for found in errors] == [2, 4, 6, 9]
+    assert [subscription.name for subscription in good] == ["b", "f", "h"]
+    assert [error.line for error in errors] == [2, 4, 6, 9]
     assert errors[0].message == "this brace of `a` is never closed"
-    assert {found.source for found in errors} == {"file.lw"}
+    assert {error.source for error in errors} == {"file.lw"}
 
 
 def test_a_name_that_is_taken_drops_the_second_only() -> None:
     good, errors = parse_lenient("a: {x= 1}\na: {x= 2}\nb: {x= 3}")
-    assert [(one.name, one.body.predicates[0].value) for one in good] == [("a", 1), ("b", 3)]
-    assert [found.line for found in errors] == [2]
+    assert [(subscription.name, subscription.body.predicates[0].value) for subscription in good] == [("a", 1), ("b", 3)]
+    assert [error.line for error in errors] == [2]
 
 
 def test_one_subscription_is_one() -> None:

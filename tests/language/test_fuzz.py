@@ -37,7 +37,7 @@ def _survives(text: str) -> None:
         assert not errors
     except LikewiseError:
         assert errors
-    for reader in (parse_pattern, lambda one: parse_event(format_event(parse_event(one)))):
+    for reader in (parse_pattern, lambda text: parse_event(format_event(parse_event(text)))):
         with suppress(LikewiseError):
             reader(text)
 

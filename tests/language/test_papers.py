@@ -22,7 +22,9 @@ def like(attribute: str, value: str) -> Predicate:
 def test_the_file_of_examples_is_read() -> None:
     found = parse(FILE.read_text(encoding="utf-8"), source=FILE.name)
     assert len(found) == 41
-    assert {"energy-usage-thematic", "table-3-7", "parking", "p_temp", "E_T", "CE"} <= {one.name for one in found}
+    assert {"energy-usage-thematic", "table-3-7", "parking", "p_temp", "E_T", "CE"} <= {
+        subscription.name for subscription in found
+    }
 
 
 def test_000_section_3_4_with_a_brace_too_many() -> None:

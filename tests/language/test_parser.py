@@ -34,14 +34,14 @@ def test_many_on_many_lines_with_comments() -> None:
     then: {x= 5}
     """
     found = parse(text)
-    assert [one.name for one in found] == ["a", "b c", "s3", "s4", "p", "within", "q", "then"]
+    assert [subscription.name for subscription in found] == ["a", "b c", "s3", "s4", "p", "within", "q", "then"]
     assert found[1].body.predicates[1].value == "C#"
     assert found[6].body == Composite(Reference("a"))
 
 
 def test_default_names_are_stable_and_free() -> None:
     """An unnamed subscription is called by its place, unless that name is given."""
-    assert [one.name for one in parse("{a= 1}\ns3: {a= 2}\n{a= 3}")] == ["s1", "s3", "s3_"]
+    assert [subscription.name for subscription in parse("{a= 1}\ns3: {a= 2}\n{a= 3}")] == ["s1", "s3", "s3_"]
     assert parse_subscription("{a= 1}").name == "s1"
 
 

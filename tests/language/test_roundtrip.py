@@ -164,7 +164,7 @@ def test_a_subscription_is_read_back(subscription: Subscription) -> None:
     assert parse_subscription(format_subscription(subscription)) == subscription
 
 
-@given(st.lists(subscriptions, max_size=5, unique_by=lambda one: one.name))
+@given(st.lists(subscriptions, max_size=5, unique_by=lambda subscription: subscription.name))
 @settings(deadline=None, max_examples=40)
 def test_a_file_is_read_back(many: list[Subscription]) -> None:
     assert parse(format_file(many)) == many

@@ -78,7 +78,11 @@ def test_labels_lead_to_a_proposal_that_is_taken(served: PageServer, visit: Call
     card.get_by_role("button", name="Apply").click()
     card.get_by_text("threshold 0.").first.wait_for()
     with served.client() as client:
-        [found] = [one for one in client.list_subscriptions()["subscriptions"] if one["name"] == "free"]
+        [found] = [
+            subscription
+            for subscription in client.list_subscriptions()["subscriptions"]
+            if subscription["name"] == "free"
+        ]
     assert "threshold 0.9" in found["text"]
 
 
@@ -154,7 +158,9 @@ def test_no_view_has_serious_flaws_for_screen_readers(
         page.wait_for_timeout(1200)
         found = axe.run(page).response["violations"]
         serious = [
-            (one["id"], one["nodes"][0]["html"][:200]) for one in found if one["impact"] in ("serious", "critical")
+            (violation["id"], violation["nodes"][0]["html"][:200])
+            for violation in found
+            if violation["impact"] in ("serious", "critical")
         ]
         assert serious == [], path
 

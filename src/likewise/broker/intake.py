@@ -106,11 +106,11 @@ def batch_name() -> str:
     return f"{_START}{next(_BATCHES):x}"
 
 
-def rejections(records: Sequence[BadRecord], *, most: int = 100) -> list[dict[str, Any]]:
-    """The rejected events for the response, at most `most` of them."""
+def rejections(records: Sequence[BadRecord]) -> list[dict[str, Any]]:
+    """The rejected events for the response, at most 100 of them."""
     return [
         {"index": (record.line or 1) - 1, "reason": record.reason, **({"hint": record.hint} if record.hint else {})}
-        for record in records[:most]
+        for record in records[:100]
     ]
 
 

@@ -53,6 +53,8 @@ from likewise.language import format_subscription, parse
 
 T = TypeVar("T")
 logs = structlog.get_logger("likewise.broker")
+_TAIL = 500
+"""Events in one batch of a stream."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -450,21 +452,19 @@ class Broker:
         # The database has no more of them: the rest is in memory.
         return notices, max(cursor, floor, notices[-1].cursor if notices else 0), True
 
-    async def tail(
-        self, access: Access, *, after: int | None, batch: int = 500
-    ) -> AsyncGenerator[list[LogRecord], None]:
+    async def tail(self, access: Access, *, after: int | None) -> AsyncGenerator[list[LogRecord], None]:
         """Yield events after a position, then new ones; an empty list after every fifteen silent seconds."""
         arrived, position = asyncio.Event(), self.log.position if after is None else after
         self._tails.add(arrived)
         try:
             while not self.hub.closing.is_set():
                 arrived.clear()
-                query = HistoryQuery(after=position, limit=batch)
+                query = HistoryQuery(after=position, limit=_TAIL)
                 events = await self.read(self.history.events, access.namespace, query)
                 if events:
                     position = events[-1].position
                     yield events
-                if len(events) < batch:
+                if len(events) < _TAIL:
                     waiting = [asyncio.ensure_future(event.wait()) for event in (arrived, self.hub.closing)]
                     done, pending = await asyncio.wait(waiting, timeout=15, return_when=asyncio.FIRST_COMPLETED)
                     for task in pending:
@@ -523,8 +523,8 @@ class Broker:
     async def delete_dead_letter(self, access: Access, id: int) -> None:
         """Delete a dead letter."""
         table = schema.dead_letters
-        here = (table.c.namespace == access.namespace) & (table.c.id == id)
-        await self.write(lambda connection: connection.execute(table.delete().where(here)))
+        condition = (table.c.namespace == access.namespace) & (table.c.id == id)
+        await self.write(lambda connection: connection.execute(table.delete().where(condition)))
 
     async def audit(self, access: Access, action: str, target: str) -> None:
         """Record an administrative action in the audit log."""
@@ -536,14 +536,14 @@ class Broker:
 def move_cursor(connection: Connection, *, namespace: str, name: str, cursor: int) -> int:
     """Advance a consumer's cursor; returns its new value."""
     table = schema.consumers
-    here = (table.c.namespace == namespace) & (table.c.name == name)
-    current: int | None = connection.execute(table.select().with_only_columns(table.c.cursor).where(here)).scalar()
+    condition = (table.c.namespace == namespace) & (table.c.name == name)
+    current: int | None = connection.execute(table.select().with_only_columns(table.c.cursor).where(condition)).scalar()
     if current is None:
         row = {"namespace": namespace, "name": name, "cursor": cursor, "updated": now()}
         connection.execute(table.insert(), row)
         return cursor
     if cursor > current:
-        connection.execute(table.update().where(here).values(cursor=cursor, updated=now()))
+        connection.execute(table.update().where(condition).values(cursor=cursor, updated=now()))
     return max(current, cursor)
 
 

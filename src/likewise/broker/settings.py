@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ipaddress
 import os
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -125,11 +124,11 @@ class MqttSettings:
     client_id: str = "likewise-broker"
 
 
-def default_folder(environment: Mapping[str, str] = os.environ) -> Path:
+def default_folder() -> Path:
     """The folder in `LIKEWISE_BROKER`, or `likewise/broker` in the user's data folder."""
-    if folder := environment.get("LIKEWISE_BROKER"):
+    if folder := os.environ.get("LIKEWISE_BROKER"):
         return Path(folder)
-    data = environment.get("XDG_DATA_HOME")
+    data = os.environ.get("XDG_DATA_HOME")
     return (Path(data) if data else Path.home() / ".local" / "share") / "likewise" / "broker"
 
 

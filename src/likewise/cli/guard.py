@@ -38,16 +38,15 @@ def guard(*, reads: Paths, writes: Paths | None = None, makes: Paths | None = No
 
     `writes` are files in existing folders; `makes` are folders, or files whose folders are created.
     """
-    sources, files, made = (list(_places(paths or {})) for paths in (reads, writes, makes))
-    _one_stream([name for name, _ in _given(reads)], [given for _, given in _given(reads)], "be read from stdin")
-    outputs = _given(writes or {}) + _given(makes or {})
-    _one_stream([name for name, _ in outputs], [given for _, given in outputs], "be written to stdout")
-    targets = [*files, *made]
+    sources, files, folders = (list(_places(paths or {})) for paths in (reads, writes, makes))
+    _one_stream(_given(reads), "be read from stdin")
+    _one_stream(_given(writes or {}) + _given(makes or {}), "be written to stdout")
+    targets = [*files, *folders]
     for number, target in enumerate(targets):
         for other in (*sources, *targets[:number]):
             if _same(target, other):
                 raise _clash(other, target)
-    for target in made:
+    for target in folders:
         for source in sources:
             if target.real in source.real.parents:
                 problem = (
@@ -56,7 +55,7 @@ def guard(*, reads: Paths, writes: Paths | None = None, makes: Paths | None = No
                 raise BuildError(problem, hint=f"give {target.name} another path")
     for target in files:
         _check_file(target)
-    for target in made:
+    for target in folders:
         _check_folder(target, next(parent for parent in target.real.parents if parent.exists()))
 
 
@@ -70,14 +69,14 @@ def _given(paths: Paths) -> list[tuple[str, str]]:
 
 def _places(paths: Paths) -> Iterator[_Place]:
     """The paths of files and folders; standard streams, URLs and devices are left out, as nothing can be lost."""
-    for name, given in _given(paths):
-        if given == STANDARD or "://" in given:
+    for name, path in _given(paths):
+        if path == STANDARD or "://" in path:
             continue
-        if not given:
+        if not path:
             raise BuildError(f"{name} is empty", hint="give the path of a file")
-        if "\0" in given:
+        if "\0" in path:
             raise BuildError(f"{name} is not a path: it contains a null character", hint="give the path of a file")
-        place = _Place(name, given, Path(os.path.realpath(given)))
+        place = _Place(name, path, Path(os.path.realpath(path)))
         if not _is_device(place.real):
             yield place
 
@@ -90,8 +89,8 @@ def _is_device(path: Path) -> bool:
     return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
 
 
-def _one_stream(names: list[str], given: list[str], use: str) -> None:
-    streams = [name for name, path in zip(names, given, strict=True) if path == STANDARD]
+def _one_stream(paths: list[tuple[str, str]], use: str) -> None:
+    streams = [name for name, path in paths if path == STANDARD]
     if len(streams) > 1:
         raise BuildError(f"{streams[0]} and {streams[1]} cannot both {use}", hint="give one of them as a file")
 

@@ -163,21 +163,21 @@ def grouped(function: Callable[..., None]) -> Callable[..., None]:
             parameters.append(parameter.replace(annotation=hints[parameter.name]))
 
     @wraps(function)
-    def command(**given: Any) -> None:
+    def command(**values: Any) -> None:
         for name, kind in groups.items():
-            given[name] = _gathered(kind, given)
-        function(**given)
+            values[name] = _gathered(kind, values)
+        function(**values)
 
     command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # Typer reads it
     command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return command
 
 
-def _gathered(kind: Any, given: dict[str, Any]) -> Any:
+def _gathered(kind: Any, values: dict[str, Any]) -> Any:
     """Build a group from the given options and remove them there; a group may contain groups."""
     hints = get_type_hints(kind)
     inner = {field.name: hints[field.name] for field in fields(kind)}
-    return kind(**{n: _gathered(hint, given) if is_dataclass(hint) else given.pop(n) for n, hint in inner.items()})
+    return kind(**{n: _gathered(hint, values) if is_dataclass(hint) else values.pop(n) for n, hint in inner.items()})
 
 
 def _options(kind: Any) -> list[inspect.Parameter]:

@@ -8,6 +8,7 @@ from likewise.language.members import (
     circle,
     labels,
     members,
+    profiles_of,
     references,
 )
 from likewise.language.model import (
@@ -111,6 +112,7 @@ __all__ = [
     "parse_pattern",
     "parse_placed",
     "parse_subscription",
+    "profiles_of",
     "references",
     "structure",
     "write_duration",

@@ -53,8 +53,8 @@ def parse_duration(text: str) -> Duration:
     5400000000
     """
     total = at = 0
-    while (found := PART.match(text, at)) is not None and found[2] in UNITS:
-        total, at = total + length(found[1], found[2]), found.end()
+    while (match := PART.match(text, at)) is not None and match[2] in UNITS:
+        total, at = total + length(match[1], match[2]), match.end()
     if not at or text[at:].strip() or total > LONGEST:
         raise BuildError(f"{text!r} is not a length of time", hint="write it like `30 s`, `5 minutes` or `1 hour`")
     return total

@@ -43,8 +43,8 @@ def ordered_literal(text: str) -> Value:
     >>> ordered_literal("10°C"), ordered_literal("35 km/h"), ordered_literal("monday")
     (10, 35, 'monday')
     """
-    found = _QUANTITY.fullmatch(text)
-    return _number(found[1]) if found else literal(text)
+    match = _QUANTITY.fullmatch(text)
+    return _number(match[1]) if match else literal(text)
 
 
 def beyond_numbers(text: str) -> bool:
@@ -55,8 +55,8 @@ def beyond_numbers(text: str) -> bool:
     """
     if _NO_NUMBER.fullmatch(text):
         return True
-    found = _QUANTITY.fullmatch(text)
-    number = found[1] if found else text
+    match = _QUANTITY.fullmatch(text)
+    number = match[1] if match else text
     return _NUMBER.fullmatch(number) is not None and isinstance(_number(number), str)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from likewise.language.model import (
+    Composite,
     Member,
     Negation,
     Pattern,
@@ -45,6 +46,15 @@ def parts(pattern: Pattern) -> tuple[Pattern, ...]:
     return pattern.parts
 
 
+def profiles_of(body: Profile | Composite | Pattern) -> Iterator[Profile]:
+    """The profiles of a subscription or pattern, from left to right."""
+    if isinstance(body, Profile):
+        yield body
+    else:
+        root = body.root if isinstance(body, Composite) else body
+        yield from (member.profile for member in members(root) if isinstance(member, Member))
+
+
 def labels(pattern: Pattern) -> Iterator[str]:
     """The names of the members: the alias, or else the subscription it refers to."""
     for member in members(pattern):
@@ -75,7 +85,7 @@ def circle(subscriptions: Iterable[Subscription]) -> tuple[str, ...]:
     ('a', 'b', 'a')
     """
     below = {subscription.name: references(subscription) for subscription in subscriptions}
-    done: set[str] = set()
+    visited: set[str] = set()
     for start in below:
         path, pending = list[str](), [iter((start,))]
         while pending:
@@ -83,10 +93,10 @@ def circle(subscriptions: Iterable[Subscription]) -> tuple[str, ...]:
             if name is None:
                 pending.pop()
                 if path:
-                    done.add(path.pop())
+                    visited.add(path.pop())
             elif name in path:
                 return (*path[path.index(name) :], name)
-            elif name in below and name not in done:
+            elif name in below and name not in visited:
                 path.append(name)
                 pending.append(iter(below[name]))
     return ()

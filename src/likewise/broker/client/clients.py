@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import json
 import os
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from datetime import datetime
-from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Generic, ParamSpec, cast, overload
 from urllib.parse import urlsplit
@@ -46,21 +46,18 @@ class Arrival(msgspec.Struct, frozen=True):
         return self.events[-1]
 
 
-def find_url(given: str | None) -> str:
+def find_url(url: str | None) -> str:
     """The given URL, or `LIKEWISE_URL`, or the default port on this machine."""
-    return (given or os.environ.get("LIKEWISE_URL") or DEFAULT_URL).rstrip("/")
+    return (url or os.environ.get("LIKEWISE_URL") or DEFAULT_URL).rstrip("/")
 
 
-def find_token(url: str, folder: Path | None = None) -> str | None:
+def find_token(url: str) -> str | None:
     """`LIKEWISE_TOKEN`, or the administrator token in the folder of a broker on this machine."""
     if text := os.environ.get("LIKEWISE_TOKEN"):
         return text
-    path = (folder or default_folder()) / "admin.token"
     if is_loopback(urlsplit(url).hostname or ""):
-        try:
-            return path.read_text().strip()
-        except OSError:
-            return None
+        with contextlib.suppress(OSError):
+            return (default_folder() / "admin.token").read_text().strip()
     return None
 
 
@@ -129,8 +126,8 @@ class _Frames:
 
 
 def _stream_params(names: Iterable[str], after: str | None, score: float) -> dict[str, Any]:
-    given = {"after": after, "score": score or None}
-    return {"subscription": list(names)} | {name: value for name, value in given.items() if value is not None}
+    params = {"after": after, "score": score or None}
+    return {"subscription": list(names)} | {name: value for name, value in params.items() if value is not None}
 
 
 class ClientOperation(Generic[P]):

@@ -32,11 +32,11 @@ class Recent:
         self.notices += notices
         self.cursors += [notice.cursor for notice in self.notices[len(self.cursors) :]]
 
-    def trim(self, stored: int, *, most: int) -> None:
+    def trim(self, stored: int) -> None:
         """Drop the oldest notifications that are already stored."""
-        if len(self.notices) <= 2 * most:
+        if len(self.notices) <= 2 * RECENT:
             return
-        cut = min(len(self.notices) - most, bisect_right(self.cursors, stored))
+        cut = min(len(self.notices) - RECENT, bisect_right(self.cursors, stored))
         if cut > 0:
             self.floor = self.cursors[cut - 1]
             del self.notices[:cut], self.cursors[:cut]
@@ -91,9 +91,8 @@ def _end(waiter: asyncio.Future[bool] | None, value: bool) -> None:
 class Hub:
     """Recent notifications by namespace, and the signals of open streams."""
 
-    def __init__(self, floor: int, *, most: int = RECENT) -> None:
+    def __init__(self, floor: int) -> None:
         """`floor` is the last cursor stored before this start of the broker."""
-        self._most = most
         self._start = floor
         self.stored = floor
         self._recent: dict[str, Recent] = {}
@@ -112,7 +111,7 @@ class Hub:
         for namespace, group in grouped.items():
             recent = self._of(namespace)
             recent.add(group)
-            recent.trim(self.stored, most=self._most)
+            recent.trim(self.stored)
             self._wake(namespace, {notice.subscription for notice in group})
 
     def mark_stored(self, cursor: int) -> None:

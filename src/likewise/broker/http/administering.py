@@ -172,10 +172,10 @@ async def save_mapping(request: Request, name: str, wanted: MappingModel) -> Res
     mapping = RecordMapping.of_plain(wanted.model_dump(exclude_defaults=True), source="the mapping")
     body = msgspec.json.encode(mapping.plain())
     table = schema.mappings
-    here = (table.c.namespace == access.namespace) & (table.c.name == name[:255])
+    condition = (table.c.namespace == access.namespace) & (table.c.name == name[:255])
 
     def save(connection: Connection) -> None:
-        connection.execute(table.delete().where(here))
+        connection.execute(table.delete().where(condition))
         connection.execute(table.insert(), {"namespace": access.namespace, "name": name[:255], "body": body})
 
     await broker.write(save)

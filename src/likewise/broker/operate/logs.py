@@ -14,11 +14,11 @@ _SECRET_KEYS = ("authorization", "token", "secret", "password", "cookie")
 _SECRETS = re.compile(r"lw_[0-9a-f]+_[\w\-]+|whsec_[\w+/=]+|(?<=access_token=)[^&\s]+|(?<=://)[^/@\s]+:[^/@\s]+(?=@)")
 
 
-def configure_logs(*, level: str = "info", as_json: bool | None = None) -> None:
-    """Set up logging for this process; by default JSON unless stderr is a terminal."""
+def configure_logs(*, level: str) -> None:
+    """Set up logging for this process: JSON unless stderr is a terminal."""
     number = getattr(logging, level.upper(), logging.INFO)
     renderer: Any = structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
-    if as_json if as_json is not None else not sys.stderr.isatty():
+    if not sys.stderr.isatty():
         renderer = structlog.processors.JSONRenderer()
     structlog.configure(
         processors=[

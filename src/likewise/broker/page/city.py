@@ -106,8 +106,8 @@ def _event(chance: random.Random, kind: CityEventKind, *, maker: int | None = No
 class CityFeed:
     """Publishes the demo feed to namespaces until it is stopped."""
 
-    def __init__(self, broker: Broker, *, recordings: Recordings | None = None, pause: float = _PAUSE) -> None:
-        self._broker, self._recordings, self._pause = broker, recordings, pause
+    def __init__(self, broker: Broker, *, recordings: Recordings | None = None) -> None:
+        self._broker, self._recordings = broker, recordings
         self._tasks: dict[str, asyncio.Task[None]] = {}
 
     def is_running(self, namespace: str) -> bool:
@@ -138,7 +138,7 @@ class CityFeed:
                 await self._broker.publish(access, [Event(f"city-{self._broker.log.position + 1}", event.tuples)])
             except LikewiseError as error:
                 logs.warning("the demo could not publish", reason=error.message)
-            await asyncio.sleep(self._pause)
+            await asyncio.sleep(_PAUSE)
 
     def _open(self) -> Iterator[Event]:
         return iter(()) if self._recordings is None else self._recordings()

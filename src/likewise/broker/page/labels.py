@@ -49,14 +49,14 @@ async def judge_event(broker: Broker, access: Access, subscription: str, event: 
         "body": encode_line(event)[:-1],
     }
     columns = table.c
-    here = (
+    condition = (
         (columns.namespace == access.namespace)
         & (columns.subscription == subscription)
         & (columns.event == event.id[:255])
     )
 
     def store(connection: Connection) -> None:
-        connection.execute(table.delete().where(here))
+        connection.execute(table.delete().where(condition))
         connection.execute(table.insert(), row)
 
     await broker.write(store)

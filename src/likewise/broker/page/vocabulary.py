@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.spatial.distance import squareform
 
-from likewise.language import Composite, Member, Operator, Predicate, Profile, Subscription, members
+from likewise.language import Operator, Subscription, profiles_of
 from likewise.semantics import Evidence, unknown_words
 
 MOST_TERMS: Final = 110
@@ -126,20 +126,14 @@ def subscribed_words(subscriptions: Sequence[Subscription]) -> list[str]:
     """The attributes and values of subscriptions."""
     terms: list[str] = []
     for subscription in subscriptions:
-        for predicate in _predicates(subscription.body):
+        for predicate in (predicate for profile in profiles_of(subscription.body) for predicate in profile.predicates):
             terms.append(predicate.attribute)
             if isinstance(predicate.value, str) and predicate.operator is Operator.EQ:
                 terms.append(predicate.value)
     return list(dict.fromkeys(terms))
 
 
-def _predicates(body: Profile | Composite) -> Iterator[Predicate]:
-    if isinstance(body, Profile):
-        yield from body.predicates
-        return
-    for leaf in members(body.root):
-        if isinstance(leaf, Member):
-            yield from leaf.profile.predicates
+
 
 
 def _distances(same: NDArray[np.float64], names: Sequence[str], measure: Evidence) -> NDArray[np.float64]:

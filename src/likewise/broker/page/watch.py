@@ -84,20 +84,20 @@ class StreamWords:
             self.attributes = Counter(dict(self.attributes.most_common(_ATTRIBUTES)))
             self.values = {name: values for name, values in self.values.items() if name in self.attributes}
 
-    def common_attributes(self, most: int = 200) -> list[str]:
+    def common_attributes(self) -> list[str]:
         """The attributes, most frequent first."""
-        return [name for name, _ in self.attributes.most_common(most)]
+        return [name for name, _ in self.attributes.most_common(200)]
 
-    def common_values(self, most: int = 40) -> dict[str, list[str]]:
+    def common_values(self) -> dict[str, list[str]]:
         """The values of each attribute, most frequent first."""
-        return {name: [value for value, _ in values.most_common(most)] for name, values in self.values.items()}
+        return {name: [value for value, _ in values.most_common(40)] for name, values in self.values.items()}
 
-    def terms(self, most: int = 300) -> list[tuple[str, int]]:
+    def terms(self) -> list[tuple[str, int]]:
         """Attributes and values together, most frequent first."""
         terms: Counter[str] = Counter(self.attributes)
         for values in self.values.values():
             terms.update(values)
-        return terms.most_common(most)
+        return terms.most_common(300)
 
 
 class StreamWatch:

@@ -171,15 +171,14 @@ def by_spaces(spaces: Iterable[str]) -> str:
 
 def spaces_for(interests: Iterable[Subscription], approach: str | None = None) -> list[str]:
     """The largest built space if any subscription uses `~`, else none."""
-    from likewise.language import Composite, Member, members
+    from likewise.language import Composite, profiles_of
     from likewise.matching import is_approximate
     from likewise.semantics import Manifest, list_spaces
 
     bodies = [subscription.body for subscription in interests]
-    profiles = [body for body in bodies if not isinstance(body, Composite)]
-    patterns = [body for body in bodies if isinstance(body, Composite)]
-    profiles += [leaf.profile for body in patterns for leaf in members(body.root) if isinstance(leaf, Member)]
-    by_meaning = any(condition.approximate for body in patterns for condition in body.where)
+    conditions = [condition for body in bodies if isinstance(body, Composite) for condition in body.where]
+    by_meaning = any(condition.approximate for condition in conditions)
+    profiles = (profile for body in bodies for profile in profiles_of(body))
     if approach == "exact" or not (by_meaning or any(map(is_approximate, profiles))):
         return []
     built = [(manifest.size, str(path)) for path, manifest in list_spaces() if isinstance(manifest, Manifest)]

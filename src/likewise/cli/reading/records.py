@@ -102,10 +102,10 @@ class Records:
         ['--format', 'csv', '--id', 'nr', '--time', 'date+clock']
         """
         options = [(field.name, getattr(self, field.name), field.default) for field in fields(self)]
-        given = [(name, value) for name, value, default in options if value != default and name != "save_mapping"]
+        changed = [(name, value) for name, value, default in options if value != default and name != "save_mapping"]
         return [
             word
-            for name, value in given
+            for name, value in changed
             for item in (value if isinstance(value, list) else [value])
             for word in (f"--{name.replace('_', '-')}", str(item))
         ]
@@ -142,10 +142,10 @@ class Records:
         parts |= {"time_format": _by_field(self.time_format), "zone": _by_field(self.zone)}
         parts |= {"theme": self.theme_field or tuple(self.theme or ()), "constants": dict(map(_pair, self.add or ()))}
         parts |= {"attributes": _names(self.keep), "kinds": dict(map(_kind, self.kind or ()))}
-        given = {name: value for name, value in parts.items() if value or value == ""}
+        naming = {name: value for name, value in parts.items() if value or value == ""}
         if self.mapping is None:
-            return RecordMapping(**given, complete=False) if given else None
-        if given:
+            return RecordMapping(**naming, complete=False) if naming else None
+        if naming:
             raise BuildError("--mapping excludes the options that name fields", hint="change the mapping file instead")
         return RecordMapping.load(self.mapping)
 
@@ -176,13 +176,13 @@ def _few(names: list[str] | None) -> str | list[str] | None:
     return names[0] if names and len(names) == 1 else names
 
 
-def _by_field(given: list[str] | None) -> str | dict[str, str] | None:
+def _by_field(texts: list[str] | None) -> str | dict[str, str] | None:
     """Formats or zones: one for all times, or a dictionary by field with `*` for all other fields.
 
     >>> _by_field(["%d.%m.%Y"]), _by_field(["UTC", "zeitpunkt=Europe/Berlin"])
     ('%d.%m.%Y', {'*': 'UTC', 'zeitpunkt': 'Europe/Berlin'})
     """
-    pairs = [parts.groups() if (parts := _FIELD.fullmatch(text)) else (None, text) for text in given or ()]
+    pairs = [parts.groups() if (parts := _FIELD.fullmatch(text)) else (None, text) for text in texts or ()]
     if all(name is None for name, _ in pairs):
         return str(pairs[-1][1]) if pairs else None
     return {str(name or "*"): str(value) for name, value in pairs}

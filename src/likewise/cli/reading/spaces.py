@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from likewise.cli.output import errors
 from likewise.errors import MissingError
 
 if TYPE_CHECKING:
-    from likewise.language import Profile, Subscription
+    from likewise.language import Subscription
     from likewise.semantics import Space
 
 DEFAULT = "wordnet"
@@ -37,9 +37,9 @@ def report_unknown(interests: Iterable[Subscription], spaces: Sequence[str]) -> 
 
     unknown = unknown_words(terms_by_meaning(interests), open_spaces(list(spaces)))
     for word, near in list(unknown.items())[:_SHOWN]:
-        known = f"did you mean {' or '.join(near)}? " if near else ""
+        guess = f"did you mean {' or '.join(near)}? " if near else ""
         errors.print(
-            f"note: {word!r} is an unknown word: {known}--glossary can explain it", markup=False, soft_wrap=True
+            f"note: {word!r} is an unknown word: {guess}--glossary can explain it", markup=False, soft_wrap=True
         )
     if len(unknown) > _SHOWN:
         errors.print(f"… and {len(unknown) - _SHOWN:,} more unknown words")
@@ -47,8 +47,10 @@ def report_unknown(interests: Iterable[Subscription], spaces: Sequence[str]) -> 
 
 def terms_by_meaning(interests: Iterable[Subscription]) -> list[str]:
     """The attributes and values that are marked with `~`."""
+    from likewise.language import profiles_of
+
     terms: list[str] = []
-    for profile in _profiles(interests):
+    for profile in (profile for interest in interests for profile in profiles_of(interest.body)):
         for predicate in profile.predicates:
             if predicate.attribute_approximate:
                 terms.append(predicate.attribute)
@@ -56,12 +58,3 @@ def terms_by_meaning(interests: Iterable[Subscription]) -> list[str]:
                 terms.append(predicate.value)
     return list(dict.fromkeys(terms))
 
-
-def _profiles(interests: Iterable[Subscription]) -> Iterator[Profile]:
-    from likewise.language import Composite, Member, members
-
-    for interest in interests:
-        if isinstance(interest.body, Composite):
-            yield from (leaf.profile for leaf in members(interest.body.root) if isinstance(leaf, Member))
-        else:
-            yield interest.body

@@ -90,7 +90,7 @@ class ClauseReader:
         scan, at = self.scanner, self.scanner.peek().start
         number = scan.value(ordered=False)
         if isinstance(number, bool) or not isinstance(number, int | float) or abs(number) > sys.float_info.max:
-            scan.fail("this is not a number that fits here", at=at, expected=(description,))
+            scan.fail("this is not a valid number", at=at, expected=(description,))
         return float(number)
 
     def _top(self) -> None:
@@ -197,8 +197,8 @@ class ClauseReader:
 
     def _place(self, alias: str, start: int) -> int:
         """The position at which a condition that starts here names this member."""
-        found = re.compile(rf"(?<!\w){re.escape(alias)}(?=\s*\.)").search(self.scanner.text, start)
-        return start if found is None else found.start()
+        match = re.compile(rf"(?<!\w){re.escape(alias)}(?=\s*\.)").search(self.scanner.text, start)
+        return start if match is None else match.start()
 
 
 def _aliases(binding: Binding) -> Iterator[str]:

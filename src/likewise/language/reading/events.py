@@ -79,10 +79,10 @@ class _EventReader(ProfileReader):
 
     def _id(self) -> str:
         scan = self.scanner
-        found = _BARE_ID.match(self.text, scan.pos)
-        if found is not None:
-            scan.pos = found.end()
-            return found[1]
+        match = _BARE_ID.match(self.text, scan.pos)
+        if match is not None:
+            scan.pos = match.end()
+            return match[1]
         if self.skip() not in ('"', "“"):
             return ""
         name, colon = scan.quoted(), _COLON.match(self.text, scan.pos)

@@ -177,11 +177,11 @@ def _continues(text: str, end: int) -> bool:
 
 def _name(statements: list[Statement], origin: Source) -> tuple[list[Placed], list[ParseError]]:
     """Name the subscriptions; unnamed ones get `s` and their number in the text."""
-    given = {statement.name for statement in statements if statement.name is not None}
+    taken = {statement.name for statement in statements if statement.name is not None}
     seen, good, clashes = set[str](), list[Placed](), list[ParseError]()
     ends = [*(statement.start for statement in statements[1:]), len(origin.text)]
     for number, (name, body, options, start) in enumerate(statements, 1):
-        label = name or _free_name(number, given)
+        label = name or _free_name(number, taken)
         if label in seen:
             clashes.append(origin.error(start, f"the name `{label}` is taken already", hint="choose different names"))
             continue
@@ -190,8 +190,8 @@ def _name(statements: list[Statement], origin: Source) -> tuple[list[Placed], li
     return good, clashes
 
 
-def _free_name(number: int, given: set[str]) -> str:
+def _free_name(number: int, taken: set[str]) -> str:
     name = f"s{number}"
-    while name in given:
+    while name in taken:
         name += "_"
     return name

@@ -112,7 +112,7 @@ class PatternReader:
             return self._bounded(_CHAINS[kind](tuple(parts)))
         if self._within_follows():
             self.scanner.fail(
-                "`or` happens at once and has no `within`",
+                "`or` has no duration, so it cannot have `within`",
                 at=self.scanner.peek().start,
                 hint="put the duration inside a part: `a or (b then c within 5 minutes)`",
             )
@@ -235,14 +235,14 @@ class PatternReader:
             return TimeEvent(every=self._positive(token))
         if scan.accept("least"):
             return self._at_least()
-        found = _CLOCK.match(self.text, scan.pos)
-        if found is None:
+        match = _CLOCK.match(self.text, scan.pos)
+        if match is None:
             scan.unexpected(("a time of day such as `17:00`",))
-        hours, minutes, seconds = (int(part or 0) for part in found.groups()[:3])
+        hours, minutes, seconds = (int(part or 0) for part in match.groups()[:3])
         if hours > 23 or minutes > 59 or seconds > 59:
-            scan.fail("there is no such time of day", at=found.start(1), expected=("00:00 to 23:59:59.999999",))
-        scan.pos = found.end()
-        micros = int((found[4] or "").ljust(6, "0"))
+            scan.fail("there is no such time of day", at=match.start(1), expected=("00:00 to 23:59:59.999999",))
+        scan.pos = match.end()
+        micros = int((match[4] or "").ljust(6, "0"))
         return TimeEvent(at=((hours * 60 + minutes) * 60 + seconds) * 1_000_000 + micros)
 
     def _positive(self, token: Token) -> Duration:
@@ -289,10 +289,10 @@ class PatternReader:
         inner = self.pattern()
         self._time_label()
         self._close(")")
-        found = PART.match(self.text, scan.pos)
-        if found is None:
+        match = PART.match(self.text, scan.pos)
+        if match is None:
             return inner
-        return self._with_duration(inner, scan.duration(), found.start(1))
+        return self._with_duration(inner, scan.duration(), match.start(1))
 
     def _bracketed(self) -> Pattern:
         """`[and(E1/T1, E2/T2)]` of [001 eq 1]."""

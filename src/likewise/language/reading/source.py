@@ -67,10 +67,10 @@ class Source:
 
     def _line_starts(self) -> list[int]:
         if self._starts is None:
-            self._starts = [0, *(found.end() for found in _LINE_END.finditer(self.text))]
+            self._starts = [0, *(end.end() for end in _LINE_END.finditer(self.text))]
         return self._starts
 
 
-def _blank(found: re.Match[str]) -> str:
-    span = found.group()
+def _blank(match: re.Match[str]) -> str:
+    span = match.group()
     return " " * len(span) if span[0] == "#" else span

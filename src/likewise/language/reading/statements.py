@@ -6,7 +6,7 @@ import re
 from typing import NamedTuple
 
 from likewise.errors import ParseError
-from likewise.language.members import members
+from likewise.language.members import profiles_of
 from likewise.language.model import Composite, Member, Operator, Options, Pattern, Predicate, Profile
 from likewise.language.reading.clauses import CLAUSE_STARTS, ClauseReader
 from likewise.language.reading.patterns import PatternReader
@@ -58,16 +58,16 @@ class StatementReader:
         if name is None and _ASSIGNED.match(self.text, start) and isinstance(parsed, Member) and not clauses.where:
             # `p = profile(…)` on its own names a subscription, not a member [003 sec 2.1].
             name, parsed = parsed.alias, _without_alias(parsed)
-        profiles = [parsed] if isinstance(parsed, Profile) else _profiles(parsed)
+        profiles = profiles_of(parsed)
         clauses.check_approach(profiles)
         return Statement(name, clauses.body(parsed), clauses.given_options(), start)
 
     def _name(self) -> str | None:
         scan = self.scanner
-        found = _NAMED.match(self.text, scan.pos)
-        if found is not None:
-            scan.pos = found.end()
-            return found[1]
+        match = _NAMED.match(self.text, scan.pos)
+        if match is not None:
+            scan.pos = match.end()
+            return match[1]
         quote = _QUOTED_NAME.match(self.text, scan.pos)
         if quote is None:
             return None
@@ -105,7 +105,7 @@ class StatementReader:
             elif self._ends_here(token):
                 return
             elif token.text == "within":
-                scan.fail("nothing here takes time", at=token.start, hint="`within` follows `then` or `and`")
+                scan.fail("nothing here can have a duration", at=token.start, hint="`within` follows `then` or `and`")
             elif patterns is None or clauses.seen:
                 scan.unexpected(tuple(f"`{word}`" for word in CLAUSES), candidates=CLAUSES)
             else:
@@ -128,9 +128,9 @@ class StatementReader:
     def _triples(self) -> Profile:
         """Read lines `event property "value"`, all approximate [002 sec 5.2]; a blank line ends them."""
         scan, predicates = self.scanner, list[Predicate]()
-        while (found := _STATEMENT.match(self.text, scan.pos)) is not None:
-            scan.pos = found.end()
-            attribute = " ".join(found[1].split())
+        while (match := _STATEMENT.match(self.text, scan.pos)) is not None:
+            scan.pos = match.end()
+            attribute = " ".join(match[1].split())
             predicates.append(Predicate(attribute, Operator.EQ, scan.quoted(), True, True))
             line = _NEXT_LINE.match(self.text, scan.pos)
             if line is None:
@@ -158,6 +158,3 @@ class StatementReader:
 def _without_alias(member: Member) -> Profile | Pattern:
     return member.profile if member.duplicates is None else Member(member.profile, None, member.duplicates)
 
-
-def _profiles(pattern: Pattern) -> list[Profile]:
-    return [member.profile for member in members(pattern) if isinstance(member, Member)]

@@ -74,17 +74,17 @@ class TermReader:
 
     def skip(self) -> str:
         """Skip blanks; returns the character after them, "" at the end."""
-        found = _BLANKS.match(self.text, self.scanner.pos)
-        if found is not None:
-            self.scanner.pos = found.end()
+        match = _BLANKS.match(self.text, self.scanner.pos)
+        if match is not None:
+            self.scanner.pos = match.end()
         return self.text[self.scanner.pos : self.scanner.pos + 1]
 
     def missing(self, message: str, expected: tuple[str, ...], *, signs: str = "([!") -> NoReturn:
         """Refuse the text at this position, with a hint if a symbol may belong to a term."""
-        here = self.skip()
-        if not here:
+        char = self.skip()
+        if not char:
             self.scanner.fail("the text ends too early", at=len(self.text.rstrip()), expected=expected)
-        hint = _DIVIDE if here in "=<>" and "`,`" in expected else _QUOTE_IT if here in signs else None
+        hint = _DIVIDE if char in "=<>" and "`,`" in expected else _QUOTE_IT if char in signs else None
         self.scanner.fail(message, expected=expected, hint=hint)
 
     def _term(self, bare: re.Pattern[str], description: str) -> Term:
@@ -94,11 +94,11 @@ class TermReader:
         if quoted:
             text = scan.quoted()
         else:
-            found = bare.match(self.text, start)
-            if found is None:
+            match = bare.match(self.text, start)
+            if match is None:
                 self.missing(f"{description} is missing", (description,))
-            scan.pos = found.end()
-            text = " ".join(found[0].split())
+            scan.pos = match.end()
+            text = " ".join(match[0].split())
         approximate = self.skip() == "~"
         if approximate:
             scan.pos += 1

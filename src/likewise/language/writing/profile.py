@@ -31,7 +31,7 @@ def write_quoted(text: str) -> str:
     """
     if _HALF.search(text):
         raise BuildError(f"{text[:40]!r} contains a lone surrogate")
-    return _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", json.dumps(text, ensure_ascii=False))
+    return _UNSAFE.sub(lambda match: f"\\u{ord(match[0]):04x}", json.dumps(text, ensure_ascii=False))
 
 
 def write_attribute(text: str) -> str:

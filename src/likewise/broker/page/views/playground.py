@@ -277,9 +277,9 @@ def _pairs(event: Any) -> None:
                 text(f" {value}", tag="span")
 
 
-def _number(given: str | None) -> float | None:
+def _number(written: str | None) -> float | None:
     try:
-        value = None if given is None else float(given)
+        value = None if written is None else float(written)
     except ValueError:
         return None
     return None if value is None or not 0 < value <= 1 else value

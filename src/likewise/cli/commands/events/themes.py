@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Annotated
 
@@ -18,7 +18,6 @@ from likewise.cli.reading.spaces import open_spaces
 from likewise.errors import BuildError
 
 if TYPE_CHECKING:
-    from likewise.language import Profile, Subscription
     from likewise.semantics import Suggestion
 
 ENOUGH = 100_000
@@ -91,10 +90,10 @@ def _event_terms(source: str, rejects: Rejects, records: Records) -> Counter[str
 
 
 def _subscription_terms(text: str) -> Counter[str]:
-    from likewise.language import parse_subscription
+    from likewise.language import parse_subscription, profiles_of
 
     terms: Counter[str] = Counter()
-    for profile in _profiles(parse_subscription(text)):
+    for profile in profiles_of(parse_subscription(text).body):
         for predicate in profile.predicates:
             terms[predicate.attribute] += 1
             if isinstance(predicate.value, str):
@@ -102,10 +101,4 @@ def _subscription_terms(text: str) -> Counter[str]:
     return terms
 
 
-def _profiles(subscription: Subscription) -> Iterator[Profile]:
-    from likewise.language import Member, Profile, members
 
-    if isinstance(subscription.body, Profile):
-        yield subscription.body
-    else:
-        yield from (leaf.profile for leaf in members(subscription.body.root) if isinstance(leaf, Member))

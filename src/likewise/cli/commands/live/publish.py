@@ -70,11 +70,11 @@ def publish(
         raise typer.Exit(_USAGE)
 
 
-def _paced(lines: Iterator[bytes], every: float) -> Iterator[bytes]:
+def _paced(lines: Iterator[bytes], pause: float) -> Iterator[bytes]:
     for line in lines:
         yield line
-        if every:
-            time.sleep(every)
+        if pause:
+            time.sleep(pause)
 
 
 def _acknowledged(count: int, *, as_json: bool) -> None:

@@ -152,10 +152,10 @@ def _recordings() -> Recordings | None:
     """A day of recorded streams, if the data sets are there."""
     from likewise.evaluation.datasets.streams import city_recordings
 
-    given = os.environ.get("LIKEWISE_DATA")
-    if not given or not (Path(given) / "streams").is_dir():
+    folder = os.environ.get("LIKEWISE_DATA")
+    if not folder or not (Path(folder) / "streams").is_dir():
         return None
-    return lambda: city_recordings(Path(given))
+    return lambda: city_recordings(Path(folder))
 
 
 def _announce(url: str, settings: BrokerSettings) -> None:

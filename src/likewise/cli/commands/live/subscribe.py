@@ -80,19 +80,19 @@ def _source(interest: list[str]) -> str:
     """The text of subscriptions that are given as texts or files."""
     if not interest:
         raise InputError("no subscription is given", source="<argument>", hint="give its text, or the path of a file")
-    return "\n".join(given if _is_text(given) else read_text(Path(given)) for given in interest)
+    return "\n".join(argument if _is_text(argument) else read_text(Path(argument)) for argument in interest)
 
 
-def _is_text(given: str) -> bool:
+def _is_text(argument: str) -> bool:
     """Whether an argument is a subscription's text, not a name or path."""
-    return "{" in given or "(" in given
+    return "{" in argument or "(" in argument
 
 
 @contextlib.contextmanager
 def _followed(client: BrokerClient, interest: list[str], *, keep: bool) -> Iterator[tuple[list[str], bool]]:
     """The names to follow, and whether all are new; texts are subscribed, and unsubscribed at the end unless kept."""
-    texts = [given for given in interest if _is_text(given)]
-    names = [given for given in interest if given not in texts]
+    texts = [argument for argument in interest if _is_text(argument)]
+    names = [argument for argument in interest if argument not in texts]
     created: list[str] = []
     try:
         for text in texts:

@@ -105,7 +105,7 @@ def _refused(placed: list[Placed]) -> list[tuple[Placed, LikewiseError]]:
 
 def _refusal(subscription: Subscription, known: dict[str, Subscription]) -> LikewiseError | None:
     from likewise.composite import build_plan, closure
-    from likewise.language import Composite, Member, members, references
+    from likewise.language import Composite, profiles_of, references
     from likewise.matching import Matcher
     from likewise.testing import TableMeasure
 
@@ -116,9 +116,8 @@ def _refusal(subscription: Subscription, known: dict[str, Subscription]) -> Like
         if not isinstance(body, Composite):
             matcher.add(body, options=subscription.options)
             return None
-        for leaf in members(body.root):
-            if isinstance(leaf, Member):
-                matcher.add(leaf.profile)
+        for profile in profiles_of(body):
+            matcher.add(profile)
         # References to other files cannot be checked here.
         scope = (subscription, *closure(subscription, known))
         if all(name in known for other in scope for name in references(other)):

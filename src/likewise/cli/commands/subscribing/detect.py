@@ -40,7 +40,7 @@ def detect(
     patterns: Annotated[str, typer.Argument(help="File of patterns and of the subscriptions that they refer to.")],
     *,
     timing: Timing,
-    given: FindingOptions,
+    finding: FindingOptions,
     explain: Annotated[bool, typer.Option("--explain", help="Show when and how each event was matched.")] = False,
     state: Annotated[
         bool,
@@ -60,27 +60,27 @@ def detect(
 
     Example: `likewise detect homes.jsonl examples/patterns/homes.lw --explain --state`
     """
-    given = given.checked(
+    finding = finding.checked(
         {"EVENTS": events, "PATTERNS": patterns},
         writes={"--chart": chart, "--snapshot": timing.snapshot},
         makes={"--out": out},
     )
-    if out is not None and not given.where.wanted:
+    if out is not None and not finding.where.wanted:
         raise BuildError("--out needs --spark", hint="without Spark, use `--json > FILE`")
-    rejects = Rejects(given.reading.dead_letters)
+    rejects = Rejects(finding.reading.dead_letters)
     interests = read_subscriptions(patterns, rejects)
-    if given.where.wanted:
+    if finding.where.wanted:
         from likewise.cli.spark.finding import detect_on_spark
 
-        follow = given.reading.follow
+        follow = finding.reading.follow
         flags = {"--explain": explain, "--state": state, "--rank": rank, "--chart": chart, "--follow": follow}
         _refuse_on_spark([*chosen(timing), *(name for name, is_set in flags.items() if is_set)])
-        job = given.spark_job(events, rejects, out=out, as_json=as_json)
-        detect_on_spark(job, interests, **given.spark_meaning(interests))
+        job = finding.spark_job(events, rejects, out=out, as_json=as_json)
+        detect_on_spark(job, interests, **finding.spark_meaning(interests))
         return
     _check_chart(chart)
-    feed = Feed(events, rejects, follow=given.reading.follow, records=given.records)
-    options = engine_options(given.meaning, interests)
+    feed = Feed(events, rejects, follow=finding.reading.follow, records=finding.records)
+    options = engine_options(finding.meaning, interests)
     matcher = _matcher(options)
     detector = _detector(interests, timing, matcher, rejects, compiled=not _is_small(events, timing))
     report_unknown(interests, options["spaces"])

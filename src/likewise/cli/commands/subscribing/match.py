@@ -41,7 +41,7 @@ def match(
     events: EventsSource,
     subscriptions: Annotated[str, typer.Argument(help="File of subscriptions, or - for stdin.")],
     *,
-    given: FindingOptions,
+    finding: FindingOptions,
     mappings: Mappings,
     explain: Annotated[
         bool,
@@ -69,25 +69,25 @@ def match(
 
     Example: `likewise match events.jsonl subscriptions.lw --explain`
     """
-    on_spark = given.where.wanted
-    given = given.checked(
+    on_spark = finding.where.wanted
+    finding = finding.checked(
         {"EVENTS": events, "SUBSCRIPTIONS": subscriptions},
         writes={"--chart": chart, "--out": None if on_spark else out},
         makes={"--out": out if on_spark else None},
     )
     printer = MatchPrinter(explain=explain or explain_full, full=explain_full, chart=chart, out=out, as_json=as_json)
-    _refuse_together(rank, printer, given.where)
-    rejects = Rejects(given.reading.dead_letters)
+    _refuse_together(rank, printer, finding.where)
+    rejects = Rejects(finding.reading.dead_letters)
     interests = read_subscriptions(subscriptions, rejects)
     options = {"top_k": mappings.top, "aggregation": mappings.aggregation, "distinct": mappings.distinct}
     if on_spark:
         from likewise.cli.spark.finding import match_on_spark
 
-        job = given.spark_job(events, rejects, out=out, as_json=as_json)
-        match_on_spark(job, interests, **given.spark_meaning(interests), **options)
+        job = finding.spark_job(events, rejects, out=out, as_json=as_json)
+        match_on_spark(job, interests, **finding.spark_meaning(interests), **options)
         return
-    engine, spaces = _engine(interests, given.meaning, options)
-    feed = Feed(events, rejects, follow=given.reading.follow, records=given.records)
+    engine, spaces = _engine(interests, finding.meaning, options)
+    feed = Feed(events, rejects, follow=finding.reading.follow, records=finding.records)
     if not feed.live:
         from likewise.matching import MOST_EVENTS
 
@@ -239,18 +239,18 @@ def _engine(
 
 
 def _publish(engine: Engine, feed: Feed, printer: MatchPrinter, spaces: str) -> None:
-    read = found = 0
+    events_read = notified = 0
     for batch in feed.batches():
         notifications = engine.publish_batch(batch)
-        read, found = read + len(batch), found + len(notifications)
+        events_read, notified = events_read + len(batch), notified + len(notifications)
         printer.take(notifications)
         if printer.explain:
             matched = {event.id for notification in notifications for event in notification.events}
             printer.misses(engine, [event for event in batch if event.id not in matched])
     printer.conclude()
     if not printer.as_json:
-        inputs = f"{counted(read, 'event')} with {counted(len(engine.subscriptions), 'subscription')}"
-        errors.print(f"{counted(found, 'match')} of {inputs}{spaces}", markup=False, soft_wrap=True)
+        inputs = f"{counted(events_read, 'event')} with {counted(len(engine.subscriptions), 'subscription')}"
+        errors.print(f"{counted(notified, 'match')} of {inputs}{spaces}", markup=False, soft_wrap=True)
 
 
 def _show_ranks(engine: Engine, events: list[Event], limit: int, as_json: bool) -> None:

@@ -255,15 +255,15 @@ def python_line(settings: Mapping[str, Any]) -> str:
     return f"Engine({', '.join(arguments)})"
 
 
-def _background(given: str | None) -> str:
+def _background(background: str | None) -> str:
     """Python code for the background: None, a vocabulary, a sample file, or the events themselves."""
     from likewise.matching import Background
 
-    if given is None or given == OFF:
-        return "Background.of(events)" if given is None else "None"
-    if isinstance(read_background(Path(given)), Background):
-        return f"Background.of(read_events({given!r}, unique_ids=False))"
-    return f"Competitors.from_text(Path({given!r}).read_text(), source={given!r})"
+    if background is None or background == OFF:
+        return "Background.of(events)" if background is None else "None"
+    if isinstance(read_background(Path(background)), Background):
+        return f"Background.of(read_events({background!r}, unique_ids=False))"
+    return f"Competitors.from_text(Path({background!r}).read_text(), source={background!r})"
 
 
 def _built_spaces() -> list[str]:

@@ -110,12 +110,12 @@ def _events_of(source: str, records: Records, *, is_text: bool) -> list[Event]:
     return events
 
 
-def _interests_of(given: str) -> list[Subscription]:
+def _interests_of(argument: str) -> list[Subscription]:
     from likewise.language import parse
 
-    path = _file_of(given)
+    path = _file_of(argument)
     if path is None:
-        return parse(given, source="SUBSCRIPTION")
+        return parse(argument, source="SUBSCRIPTION")
     return read_subscriptions(path, Rejects())
 
 

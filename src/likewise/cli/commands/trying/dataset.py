@@ -35,7 +35,7 @@ def thematic(
     approximation: Annotated[float, typer.Option(min=0, max=1, help="Share of attributes and values with `~`.")] = 1.0,
     replace: Annotated[float, typer.Option(min=0.01, max=1, help="Probability that a term is replaced.")] = 0.5,
     variants: Annotated[int, typer.Option(min=1, help="Most alternatives for a term.")] = 6,
-    typed: Annotated[bool, typer.Option("--typed", help="Let every subscription ask for the event's type.")] = False,
+    typed: Annotated[bool, typer.Option("--typed", help="Add the event's type to every subscription.")] = False,
     thesaurus: Annotated[
         Path | None,
         typer.Option(help="SKOS file, or `wordnet`, to make events and alternatives from. [default: EuroVoc]"),

@@ -115,7 +115,7 @@ def _build(spark: SparkSession, *, rebuild: bool) -> None:
         return
     with _step("Building a space from WordNet on Spark: each synset is a concept"):
         summary = build_space(spark, Corpus.find("wordnet"), path, overwrite=True)
-    counts = ", ".join(f"{summary.manifest.counts[what]:,} {what}" for what in ("concepts", "terms", "postings"))
+    counts = ", ".join(f"{summary.manifest.counts[part]:,} {part}" for part in ("concepts", "terms", "postings"))
     output.print(f"  {counts} in {summary.seconds:.0f} s", markup=False, soft_wrap=True)
 
 
@@ -143,8 +143,8 @@ def _building(spark: SparkSession, space: str, out: Path, *, count: int) -> dict
     started = time.perf_counter()
     with _step(f"Matching {count:,} events of three makers with subscriptions in other words, on Spark"):
         matches = _rows(match(frame, _singles(), spaces=space))
-    found = _found(matches, happenings)
-    _show(found)
+    quality = _found(matches, happenings)
+    _show(quality)
     with _step("Detecting situations on Spark: a window broken, then presence within 10 minutes, in the same room~"):
         detections = _rows(detect(frame, SUBSCRIPTIONS, spaces=space))
     _show(_counted(detections))
@@ -152,7 +152,7 @@ def _building(spark: SparkSession, space: str, out: Path, *, count: int) -> dict
         "count": count,
         "seconds": time.perf_counter() - started,
         "matches": matches,
-        "found": found,
+        "found": quality,
         "detections": detections,
         "happenings": happenings,
     }
@@ -174,7 +174,7 @@ def _found(matches: Rows, happenings: list[Happening]) -> Rows:
         rows.append(
             {
                 "subscription": subscription.name,
-                "events asked for": len(expected),
+                "relevant events": len(expected),
                 "found": len(matched),
                 "precision": right / len(matched) if matched else 0.0,
                 "recall": right / len(expected) if expected else 1.0,

@@ -58,7 +58,7 @@ def evaluate(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Run an experiment and print its figures beside those of the papers.
+    """Run an experiment and compare its figures with those of the papers.
 
     `likewise evaluate list` shows all; `likewise evaluate approximate --help` explains one and its options.
 
@@ -81,7 +81,7 @@ def evaluate(
     try:
         reports = experiment.run(chosen)
     except ValueError as error:
-        # An experiment parses no other numbers than those of --set.
+        # Experiments parse only the numbers of --set.
         if chosen.options and str(error).startswith(("invalid literal", "could not convert")):
             raise BuildError(f"--set: {error}", hint=f"{name} takes {', '.join(experiment.knows)}") from None
         raise
