@@ -22,7 +22,7 @@ from likewise.overlay.net.clients import OverlayClient
 from likewise.overlay.net.frames import address_of
 from likewise.overlay.net.identity import init_authority, init_node
 from likewise.overlay.ring.contacts import SECOND
-from likewise.overlay.simulation.trial import OverlayTrial, run_trial
+from likewise.overlay.simulation.trial import OverlayTrial, play_trial
 
 Rows = list[dict[str, Any]]
 
@@ -39,7 +39,7 @@ def _simulated(quick: bool) -> Rows:
     nodes, composites, events = (1000, 100, 5000) if quick else (10_000, 1000, 100_000)
     began, spent = time.perf_counter(), time.process_time()
     trial = OverlayTrial(nodes=nodes, composites=composites, events=events, topics=5 * composites, seconds=300)
-    figures = run_trial(trial)
+    figures = play_trial(trial).figures
     took, spent = time.perf_counter() - began, time.process_time() - spent
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
     what = f"{nodes:,} simulated nodes, {composites:,} composites, {events:,} publications in {trial.seconds} s"

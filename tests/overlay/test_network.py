@@ -98,8 +98,8 @@ async def under_load(world: Processes, *, rooms: int, faults: dict[int, list[tup
         subscription = await listener.subscribe(PATTERN, "pair")
         waiting = []
         for room in range(rooms):
-            for what, number in faults.get(room, ()):
-                os.kill(world.running[number].pid, getattr(signal, what))
+            for fault, number in faults.get(room, ()):
+                os.kill(world.running[number].pid, getattr(signal, fault))
             for client, kind in ((left, "smoke"), (right, "heat")):
                 waiting.append(client.send(Event(f"{kind}{room}", (("kind", kind), ("room", f"r{room}")))))
             await asyncio.sleep(0.03)

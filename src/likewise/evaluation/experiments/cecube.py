@@ -19,7 +19,7 @@ from typing import Any
 from likewise.evaluation.experiment import Experiment, ExperimentReport, ExperimentSettings, Row
 from likewise.overlay import Compound, Cube, Key, Peer, ProfileTopic, Ring, RingSettings, decompose, key_of
 from likewise.overlay.cube import Pairing, Plane, Subscriber
-from likewise.overlay.simulation import OverlayTrial, conjunction, run_trial, static_ring
+from likewise.overlay.simulation import OverlayTrial, conjunction, play_trial, static_ring
 
 LATENCY = 50.0
 """Milliseconds per hop, for all systems."""
@@ -184,7 +184,7 @@ def _ours(settings: ExperimentSettings, seed: int) -> list[ExperimentReport]:
     for title, trials in cases:
         rows: list[Row] = []
         for name, trial in trials:
-            rows.append({"case": name, **run_trial(trial)})
+            rows.append({"case": name, **play_trial(trial).figures})
             settings.say(f"{title}: {name}")
         reports.append(ExperimentReport(title, rows, ["simulated, 5 to 40 ms a hop; everything follows from the seed"]))
     return reports

@@ -343,9 +343,9 @@ class OverlayClient:
 
     @property
     def _is_waiting(self) -> bool:
-        asked = self._status is not None and not self._status.done()
+        status_requested = self._status is not None and not self._status.done()
         return (
-            asked
+            status_requested
             or bool(self._unacknowledged)
             or not all(subscription.ready.is_set() for subscription in self._subscriptions.values())
         )

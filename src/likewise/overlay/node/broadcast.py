@@ -206,15 +206,15 @@ class TopicBroadcast:
             self._give_up_waiting(now)
         if self.synchronised:
             digest = self.catalogue.digest
-            asked = [
+            peers = [
                 peer
                 for peer in self.ring.leaves.nearest_on_each_side(2)
                 if self.ring.digests.get(peer.id, digest) != digest
             ]
         else:
-            asked = list(self.ring.leaves)
+            peers = list(self.ring.leaves)
         request = w.TopicRequest(tuple(self.catalogue.buckets))
-        self.ring.sends += [(peer, request) for peer in asked]
+        self.ring.sends += [(peer, request) for peer in peers]
 
     def on_request(self, sender: Peer, message: w.TopicRequest) -> None:
         """Send the entries that a neighbour may lack."""

@@ -12,6 +12,9 @@ from likewise.overlay.cube.items import Id, id_of
 from likewise.overlay.node.wire import EndInterest, Interest, Offer, Parcel, ReportNotice
 from likewise.overlay.ring.ids import Key
 
+_REMEMBERED = 100_000
+"""Acknowledged ids that are kept to recognise duplicates."""
+
 
 @dataclass(slots=True)
 class OutgoingParcel:
@@ -37,15 +40,14 @@ def parcel_id(to: Key, body: Any) -> Id:
 
 
 class Outbox:
-    """The parcels without a receipt; the last `remember` acknowledged ids are kept to recognise duplicates."""
+    """The parcels without a receipt."""
 
-    def __init__(self, *, retry: int, max_retry: int, remember: int = 100_000) -> None:
+    def __init__(self, *, retry: int, max_retry: int) -> None:
         self.retry = retry
         self.max_retry = max_retry
         self.pending: dict[Id, OutgoingParcel] = {}
         self.counts: Counter[str] = Counter()
         self._acknowledged: dict[Id, None] = {}
-        self._remember = remember
         self._round_trip = 0.0
         self._timers: list[tuple[int, Id]] = []
 
@@ -72,7 +74,7 @@ class Outbox:
             if now > outgoing.sent:
                 self._round_trip += (now - outgoing.sent - self._round_trip) / 16
             self._acknowledged[id] = None
-            if len(self._acknowledged) > self._remember:
+            if len(self._acknowledged) > _REMEMBERED:
                 del self._acknowledged[next(iter(self._acknowledged))]
         return outgoing
 

@@ -292,12 +292,12 @@ class Ring:
         self._set_timer(now + self.settings.heartbeat, "heartbeat", None)
         if not self.joined:
             return
-        asked = self.leaves.nearest_on_each_side(self.settings.near)
+        peers = self.leaves.nearest_on_each_side(self.settings.near)
         others = self.leaves.right[self.settings.near :] + self.leaves.left[self.settings.near :]
         self._beats += 1
         if others:
-            asked.append(others[self._beats % len(others)])
-        for peer in asked:
+            peers.append(others[self._beats % len(others)])
+        for peer in peers:
             self._ping(now, peer)
         for peer in self.leaves:
             if peer.id in self._unconfirmed:

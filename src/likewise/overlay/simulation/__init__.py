@@ -1,6 +1,6 @@
 """A simulated network in one process, and trials of whole federations in it."""
 
-from likewise.overlay.simulation.trial import OverlayTrial, TrialOutcome, conjunction, play_trial, run_trial
+from likewise.overlay.simulation.trial import OverlayTrial, TrialOutcome, conjunction, play_trial
 from likewise.overlay.simulation.world import NetworkConditions, Simulation, static_ring
 
 __all__ = [
@@ -10,6 +10,5 @@ __all__ = [
     "TrialOutcome",
     "conjunction",
     "play_trial",
-    "run_trial",
     "static_ring",
 ]

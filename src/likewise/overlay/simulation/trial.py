@@ -209,11 +209,6 @@ class TrialOutcome:
     """Messages by kind."""
 
 
-def run_trial(trial: OverlayTrial, *, progress: Progress = lambda _: None) -> dict[str, float | int]:
-    """Run a trial; returns its figures."""
-    return play_trial(trial, progress=progress).figures
-
-
 @_few_collections()
 def play_trial(trial: OverlayTrial, *, progress: Progress = lambda _: None) -> TrialOutcome:
     """Run a trial: subscribe, publish, and count."""
@@ -274,7 +269,7 @@ def _outcome(world: TrialWorld, trial: OverlayTrial, spent: Counter[str]) -> Tri
         "acknowledged": len(world.acknowledged),
         "reports": world.reports,
         **(_compared(world) if trial.compare else {}),
-        "told twice": sum(count > 1 for count in world.times_reported.values()),
+        "reported twice": sum(count > 1 for count in world.times_reported.values()),
         "messages per publication": spent["messages"] / trial.events,
         "heartbeats per node and second": (spent["Ping"] + spent["Pong"]) / trial.nodes / (trial.seconds + 20),
         "median delay, ms": delays[len(delays) // 2] if delays else 0.0,
