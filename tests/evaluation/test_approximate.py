@@ -10,6 +10,7 @@ import pytest
 from likewise.charts import Spec
 from likewise.cli.app import run as command
 from likewise.errors import BuildError, MissingError
+from likewise.evaluation import experiment
 from likewise.evaluation.datasets.world_events import (
     DATABASE,
     ENCYCLOPAEDIA,
@@ -147,7 +148,7 @@ def figures(tmp_path: Path) -> Figures:
 
 def test_every_figure_and_table_is_there(figures: Figures, monkeypatch: pytest.MonkeyPatch) -> None:
     drawn: dict[str, Spec] = {}
-    monkeypatch.setattr(approximate, "save", lambda spec, path: drawn.setdefault(path.stem, spec))
+    monkeypatch.setattr(experiment, "save", lambda spec, path: drawn.setdefault(path.stem, spec))
     reports = figures.reports(range(1, 3))
     assert list(drawn) == [f"approximate-figure-{number}" for number in (5, 6, 7, 8, 9, 11, 10)]
     assert all(spec["data"]["values"] for spec in drawn.values())

@@ -13,19 +13,20 @@ def test_the_same_seed_gives_the_same_day() -> None:
 
 def test_events_are_counted_unique_and_in_order() -> None:
     day = simulate(300)
-    assert len({one.event.id for one in day}) == len(day) == 300
-    times = [one.event.span for one in day]
+    assert len({happening.event.id for happening in day}) == len(day) == 300
+    times = [happening.event.span for happening in day]
     assert times == sorted(times)
 
 
 def test_every_break_in_is_a_window_and_then_presence_in_its_room() -> None:
     day = simulate(400, break_ins=6)
-    windows = [one for one in day if one.kind == "window"]
+    windows = [happening for happening in day if happening.kind == "window"]
     assert len(windows) == 6
     for window in windows:
         (at, _), room = window.event.span, window.room
         assert any(
-            one.kind == "presence" and one.room == room and 0 < one.event.span[0] - at <= 600 * SECOND for one in day
+            happening.kind == "presence" and happening.room == room and 0 < happening.event.span[0] - at <= 600 * SECOND
+            for happening in day
         )
 
 

@@ -9,6 +9,7 @@ from tests.evaluation.tiny import laboratory, tiny
 
 from likewise.charts import Spec
 from likewise.errors import BuildError
+from likewise.evaluation import experiment
 from likewise.evaluation.experiment import ExperimentSettings
 from likewise.evaluation.experiments import clusters
 from likewise.evaluation.experiments.clusters import TimedWorld
@@ -52,7 +53,7 @@ def test_clusters_compare_only_what_shares_a_topic() -> None:
 
 def test_figures_4_and_5_have_a_row_for_each_size(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     drawn: dict[str, Spec] = {}
-    monkeypatch.setattr(clusters, "save", lambda spec, path: drawn.setdefault(path.stem, spec))
+    monkeypatch.setattr(experiment, "save", lambda spec, path: drawn.setdefault(path.stem, spec))
     settings = ExperimentSettings(out=tmp_path)
     by_k = clusters.by_k(world(), [1, 3], settings)
     by_predicates = clusters.by_predicates(world(), [1], settings)
@@ -67,7 +68,7 @@ def test_figures_4_and_5_have_a_row_for_each_size(monkeypatch: pytest.MonkeyPatc
 
 def test_exact_subscriptions_are_answered_exactly(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     drawn: list[str] = []
-    monkeypatch.setattr(clusters, "save", lambda _, path: drawn.append(path.name))
+    monkeypatch.setattr(experiment, "save", lambda _, path: drawn.append(path.name))
     data = tiny()
     report = clusters.by_degree([data], laboratory(data), [0.0, 1.0], ExperimentSettings(out=tmp_path))
     exact, approximate = report.rows

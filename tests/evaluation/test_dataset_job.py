@@ -29,7 +29,7 @@ def test_truth_is_that_of_the_set_in_memory(degree: float) -> None:
     for subscription, profile in zip(data.subscriptions, data.profiles, strict=True):
         for at in relevant(profile, same).nonzero()[0]:
             wanted[at].add(subscription.name)
-    assert [set(told) for _, _, told in made] == wanted
+    assert [set(names) for _, _, names in made] == wanted
     assert any(wanted)
 
 
@@ -65,5 +65,5 @@ def test_the_job_gives_the_same_in_any_partitions(spark: Any) -> None:
     task = ExpandTask.of(data, theme=("city",))
     rows = {row["id"]: (row["origin"], row["relevant"]) for row in made.collect()}
     events = [task.make(number) for number in range(500)]
-    assert rows == {event.id: (origin, told) for event, origin, told in events}
+    assert rows == {event.id: (origin, relevant) for event, origin, relevant in events}
     assert truth_of(made).count() == sum(len(relevant) for _, relevant in rows.values())

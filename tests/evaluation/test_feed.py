@@ -6,7 +6,7 @@ import pytest
 
 from likewise.errors import MissingError
 from likewise.evaluation.experiments.feed import (
-    ASKED,
+    RELEVANT,
     WRITTEN,
     FeedPoint,
     feed,
@@ -23,8 +23,8 @@ from likewise.testing import TableMeasure
 
 def test_every_wish_is_answered_by_some_events_of_every_maker() -> None:
     reports = feed(600)
-    assert wishes().keys() == ASKED.keys()
-    for name in ASKED:
+    assert wishes().keys() == RELEVANT.keys()
+    for name in RELEVANT:
         makers = {report.event.tuples[2][0] for report in reports if wanted(name, report)}
         assert makers == {"place", "loc", "location"}
 

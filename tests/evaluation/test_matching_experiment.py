@@ -31,7 +31,7 @@ def trial() -> Trial:
 
 
 def f1(trial: Trial, name: str, *, alone: bool = False) -> float:
-    approach = next(each for each in APPROACHES if each.name == name)
+    approach = next(approach for approach in APPROACHES if approach.name == name)
     return quality(trial.scores(approach, alone=alone), trial.data.truth).mean_max_f1
 
 
@@ -52,7 +52,7 @@ def test_ranks_need_no_competitors(trial: Trial) -> None:
     assert f1(trial, "rank (both)", alone=True) == f1(trial, "rank (both)")
 
 
-@pytest.mark.parametrize("approach", APPROACHES, ids=lambda each: each.name)
+@pytest.mark.parametrize("approach", APPROACHES, ids=lambda approach: approach.name)
 def test_every_score_is_a_number_from_0_to_1(trial: Trial, approach: matching.Approach) -> None:
     scores = trial.scores(approach)
     assert scores.shape == trial.data.truth.shape
@@ -62,7 +62,7 @@ def test_every_score_is_a_number_from_0_to_1(trial: Trial, approach: matching.Ap
 
 def test_clusters_only_leave_pairs_out(trial: Trial) -> None:
     clustered, plain = (
-        next(each for each in APPROACHES if each.name == name)
+        next(approach for approach in APPROACHES if approach.name == name)
         for name in ("clustered (004)", "approximate (Wikipedia)")
     )
     left, all_of_them = trial.scores(clustered), trial.scores(plain)
@@ -78,7 +78,7 @@ def test_the_hybrid_follows_the_rank_within_the_event(trial: Trial) -> None:
 
 def test_an_approach_that_cannot_run_says_why() -> None:
     bare = Laboratory(wordnet="no such space", wikipedia="no such space")
-    why = bare.missing(next(each for each in APPROACHES if each.measure == "wordnet"))
+    why = bare.missing(next(approach for approach in APPROACHES if approach.measure == "wordnet"))
     assert why is not None
     assert "no such space" in why
 
@@ -95,7 +95,7 @@ def test_unknown_options_are_refused() -> None:
 
 
 def test_the_worst_subscriptions_come_with_their_extremes(trial: Trial) -> None:
-    approach = next(each for each in APPROACHES if each.name == "approximate (both)")
+    approach = next(approach for approach in APPROACHES if approach.name == "approximate (both)")
     report = matching.worst_subscriptions(trial, approach, count=3)
     assert len(report.rows) == 3
     assert report.rows[0]["F1"] <= report.rows[1]["F1"] <= report.rows[2]["F1"]
@@ -118,14 +118,17 @@ def test_a_quick_run_reports_and_draws(tmp_path: Path, monkeypatch: pytest.Monke
 def test_seeds_that_had_no_part_in_choices_are_told_apart(trial: Trial) -> None:
     [approach] = choose(["exact"])
     good, bad = (quality(trial.data.truth * score, trial.data.truth) for score in (np.float32(1), np.float32(0)))
-    results = [matching.Result(approach, 1.0, seed, False, made, made) for seed, made in ((1, good), (4, bad))]
+    results = [matching.Result(approach, 1.0, seed, False, figures, figures) for seed, figures in ((1, good), (4, bad))]
     [row] = matching.summary(results, 1.0).rows
     assert (row["together"], row["held out"], row["alone held out"]) == (0.5, 0.0, 0.0)
     assert "held out" not in matching.summary(results[:1], 1.0).rows[0]
 
 
 def test_the_worst_are_shown_of_those_named(trial: Trial) -> None:
-    assert [each.name for each in matching._named(APPROACHES, ["exact", "hybrid (002)"])] == ["exact", "hybrid (002)"]
+    assert [approach.name for approach in matching._named(APPROACHES, ["exact", "hybrid (002)"])] == [
+        "exact",
+        "hybrid (002)",
+    ]
     assert matching._named(APPROACHES, ["telepathy"]) == [APPROACHES[-1]]
 
 
@@ -141,7 +144,7 @@ def test_what_the_usual_threshold_lets_through_is_told(trial: Trial) -> None:
 
 
 def test_only_what_can_be_chosen_by_name_has_a_usual_threshold(trial: Trial) -> None:
-    usual = {each.name: trial.laboratory.usual_threshold(each) for each in APPROACHES}
+    usual = {approach.name: trial.laboratory.usual_threshold(approach) for approach in APPROACHES}
     assert usual["rank (both)"] is None
     assert (
         usual["hybrid (002)"]

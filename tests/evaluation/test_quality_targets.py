@@ -25,7 +25,7 @@ def trial() -> Trial:
 AIMS = [approach for approach in APPROACHES if approach.target or approach.alone]
 
 
-@pytest.mark.parametrize("approach", AIMS, ids=lambda each: each.name)
+@pytest.mark.parametrize("approach", AIMS, ids=lambda approach: approach.name)
 def test_each_approach_comes_near_its_aim(trial: Trial, approach: ComparedApproach) -> None:
     """Within three points: this is one seed and a fifth of the events; docs/quality.md has the whole run."""
     if (why := trial.laboratory.missing(approach)) is not None:

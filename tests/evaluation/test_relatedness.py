@@ -31,7 +31,7 @@ def data(tmp_path: Path) -> Path:
 def test_agreement_is_the_rank_correlation(space: Space, data: Path) -> None:
     """People: 4 2.5.. car-bus > cow-milk > car-road > car-cow; cosines order cow-milk = 1 first, then car-bus."""
     sets = relatedness.read_all(data)
-    assert [each.name for each in sets] == ["WS-353"]
+    assert [judgements.name for judgements in sets] == ["WS-353"]
     esa = Esa(space)
     cosines = [float(esa.matrix([a], [b])[0, 0]) for a, b in zip(sets[0].left, sets[0].right, strict=True)]
     assert cosines[3] > cosines[0] > cosines[1] > cosines[2] == 0
@@ -86,7 +86,7 @@ def test_built_spaces_reach_their_targets(names: str) -> None:
         judge = measure("esa", spaces=names.split(" + "))
     except (MissingError, SpaceError) as error:
         pytest.skip(str(error))
-    reached = {each.name: round(each.agreement(judge), 2) for each in sets}
+    reached = {judgements.name: round(judgements.agreement(judge), 2) for judgements in sets}
     assert {name: min(reached[name], aim) for name, aim in relatedness.TARGETS[names].items()} == relatedness.TARGETS[
         names
     ]

@@ -41,7 +41,8 @@ def test_a_table_scores_as_the_measure_does() -> None:
     measure = knowing(data)
     table = Tabled(measure, TermsOfData.of(data.events, data.profiles))
     told, known = (
-        score_all(Matcher(each, approach="approximate"), data.events, data.subscriptions) for each in (table, measure)
+        score_all(Matcher(meaning, approach="approximate"), data.events, data.subscriptions)
+        for meaning in (table, measure)
     )
     assert told.tolist() == known.tolist()
 
@@ -60,7 +61,7 @@ ROWS = {
 @pytest.mark.parametrize("name", ROWS)
 def test_rows_are_scored_as_defined(name: str, *, alone: bool) -> None:
     data = tiny()
-    [approach] = [each for each in APPROACHES if each.name == name]
+    [approach] = [approach for approach in APPROACHES if approach.name == name]
     measure = EVIDENCE if ROWS[name].joint else knowing(data)
     expected = defined(data.events, data.profiles, measure, ROWS[name], alone=alone)
     assert Trial(data, laboratory(data)).scores(approach, alone=alone) == pytest.approx(expected, abs=1e-5)

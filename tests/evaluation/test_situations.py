@@ -47,7 +47,11 @@ def detections(patterns: str, kind: type[Detector] = Detector) -> list[Detection
 
 
 def ids(patterns: str, name: str) -> Found:
-    return [tuple(e.id for e in one.members if e.id) for one in detections(patterns) if one.pattern == name]
+    return [
+        tuple(e.id for e in detection.members if e.id)
+        for detection in detections(patterns)
+        if detection.pattern == name
+    ]
 
 
 def pairs_once(first: list[Event], second: list[Event], within: int) -> Iterator[tuple[Event, Event]]:
@@ -95,11 +99,11 @@ class TestHome:
             if kind not in waiting:
                 continue
             other = waiting["plates cupboard" if kind == "microwave" else "microwave"]
-            fitting = [one for one in other if event.end - one.end <= 5 * MINUTE]
+            fitting = [earlier for earlier in other if event.end - earlier.end <= 5 * MINUTE]
             if fitting:
                 other.remove(fitting[0])
                 pair = (event, fitting[0]) if kind == "microwave" else (fitting[0], event)
-                expected.append(tuple(one.id for one in pair))
+                expected.append(tuple(member.id for member in pair))
             else:
                 waiting[kind].append(event)
         assert ids("homes", "meal") == expected
@@ -123,7 +127,7 @@ class TestHome:
     def test_two_steps_find_the_same(self) -> None:
         for patterns in ("homes", "allen"):
             one, two = detections(patterns), detections(patterns, TwoStepDetector)
-            assert [found.signature for found in one] == [found.signature for found in two]
+            assert [detection.signature for detection in one] == [detection.signature for detection in two]
 
 
 class TestAllen:
@@ -174,12 +178,14 @@ class TestAllen:
     def test_all_thirteen_relations_between_two_doors(self) -> None:
         """Each pair of activations stands in one of them."""
         base = 'x: {sensor = "hall-toilet door"}\ny: {sensor = "hall-bathroom door"}\n'
-        text = "".join(f'"{one.value}": x {one.value} y within 1 hour\n' for one in Allen)
-        found: dict[str, set[tuple[str, ...]]] = {one.value: set() for one in Allen}
-        for one in Detector(parse(base + text)).publish_batch(home()):
-            found[one.pattern].add(tuple(event.id for event in one.members))
-        expected = {one: self.expected("hall-toilet door", one, "hall-bathroom door", HOUR) for one in Allen}
-        assert found == {one.value: pairs for one, pairs in expected.items()}
+        text = "".join(f'"{relation.value}": x {relation.value} y within 1 hour\n' for relation in Allen)
+        found: dict[str, set[tuple[str, ...]]] = {relation.value: set() for relation in Allen}
+        for detection in Detector(parse(base + text)).publish_batch(home()):
+            found[detection.pattern].add(tuple(event.id for event in detection.members))
+        expected = {
+            relation: self.expected("hall-toilet door", relation, "hall-bathroom door", HOUR) for relation in Allen
+        }
+        assert found == {relation.value: pairs for relation, pairs in expected.items()}
         assert sum(map(bool, found.values())) >= 6
 
 

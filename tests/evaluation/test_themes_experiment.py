@@ -10,6 +10,7 @@ from tests.evaluation.tiny import knowing, tiny
 
 from likewise.charts import Spec
 from likewise.errors import BuildError, LikewiseError
+from likewise.evaluation import experiment
 from likewise.evaluation.datasets.thematic import DatasetRecipe, build_thematic
 from likewise.evaluation.experiment import ExperimentSettings
 from likewise.evaluation.experiments import themes
@@ -84,10 +85,12 @@ def test_controls_compare_fitting_foreign_and_unknown_tags(bench: Bench) -> None
 
 def test_the_maps_are_drawn_by_measure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     drawn: dict[str, Spec] = {}
-    monkeypatch.setattr(themes, "save", lambda spec, path: drawn.setdefault(path.stem, spec))
+    monkeypatch.setattr(experiment, "save", lambda spec, path: drawn.setdefault(path.stem, spec))
     themes._draw([cell(1, 2), cell(1, 2, name="thematic-euclidean")], ExperimentSettings(out=tmp_path))
     maps = ("f1", "f1-error", "rate", "rate-error", "cost")
-    assert list(drawn) == [f"{name}-{what}" for name in ("themes", "themes-thematic-euclidean") for what in maps]
+    assert list(drawn) == [
+        f"{name}-{map_name}" for name in ("themes", "themes-thematic-euclidean") for map_name in maps
+    ]
     colours = {name: spec["layer"][0]["encoding"]["color"]["scale"] for name, spec in drawn.items()}
     assert colours["themes-rate"]["domainMid"] == 100.0
 

@@ -48,13 +48,13 @@ def test_the_best_approach_comes_first_with_its_threshold() -> None:
 
 def test_pairs_without_a_label_do_not_count() -> None:
     few = Labels({("s1", "e1"): True}, complete=False)
-    assert [each.f1 for each in tune(EVENTS, WISH, few, tried=TRIED)] == [1.0, 1.0]
+    assert [tuned.f1 for tuned in tune(EVENTS, WISH, few, tried=TRIED)] == [1.0, 1.0]
 
 
 def test_two_columns_are_the_whole_truth(tmp_path: Path) -> None:
     labels = read_labels(write(tmp_path / "l.tsv", "subscription\tevent\ns1\te1\n"))
     assert labels.complete
-    by_name = {each.approach: each for each in tune(EVENTS, WISH, labels, tried=TRIED)}
+    by_name = {tuned.approach: tuned for tuned in tune(EVENTS, WISH, labels, tried=TRIED)}
     assert by_name["approximate"].threshold == pytest.approx(0.8)  # between 0.6 and 1
 
 
@@ -103,19 +103,21 @@ def test_what_is_missing_is_said_and_left_out() -> None:
 
 
 def test_themes_are_tried_only_where_events_have_some() -> None:
-    names = [each.name for each in candidates(EVENTS, spaces=["wordnet"])]
+    names = [candidate.name for candidate in candidates(EVENTS, spaces=["wordnet"])]
     assert "thematic" not in names
     assert {"exact", "contrast", "evidence", "embedding+contrast"} <= set(names)
 
 
 def test_a_background_is_tried_where_there_are_events_enough() -> None:
-    few, many = ([each.name for each in candidates(EVENTS * times)] for times in (1, 64))
+    few, many = ([candidate.name for candidate in candidates(EVENTS * times)] for times in (1, 64))
     assert "evidence+background" not in few
     assert "evidence+background" in many
 
 
 def test_charts_are_written_by_their_ending(tmp_path: Path) -> None:
-    spec = precision_recall({each.approach: each.curve for each in tune(EVENTS, WISH, LABELS, tried=TRIED)}, title="t")
+    spec = precision_recall(
+        {tuned.approach: tuned.curve for tuned in tune(EVENTS, WISH, LABELS, tried=TRIED)}, title="t"
+    )
     assert "<svg" in save(spec, tmp_path / "c.svg").read_text()
     assert save(spec, tmp_path / "c.json").read_text().startswith("{")
     with pytest.raises(BuildError, match="gif"):

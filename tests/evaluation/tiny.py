@@ -29,7 +29,7 @@ def tiny(recipe: DatasetRecipe = TINY) -> ThematicDataset:
 def knowing(data: ThematicDataset, *, synonym: float = 0.6, sibling: float = 0.5) -> TableMeasure:
     """A measure that knows every synonym of the data set, and holds all terms of a role for rather near."""
     terms = sorted({slot for seed in data.seeds for slot in slots(seed)})
-    pairs = {(one, other): sibling for role, one in terms for also, other in terms if role == also and one < other}
+    pairs = {(term, other): sibling for role, term in terms for also, other in terms if role == also and term < other}
     for (_, term), others in data.expansion.variants.items():
         pairs.update({(term, other): synonym for other in others})
     return Written(pairs)

@@ -68,17 +68,17 @@ def lines(
 
 def precision_recall(curves: Mapping[str, Curve], *, title: str) -> Spec:
     """One line for each approach, named with its best F1 and threshold, and a point there."""
-    named = {f"{name}: {made.best[0]:.3f} at {made.best[1]:.3f}": made for name, made in curves.items()}
+    named = {f"{name}: {curve.best[0]:.3f} at {curve.best[1]:.3f}": curve for name, curve in curves.items()}
     lines = [
-        {"approach": name, "recall": float(made.recall[at]), "precision": float(made.precision[at])}
-        for name, made in named.items()
-        for at in _thin(made)
+        {"approach": name, "recall": float(curve.recall[at]), "precision": float(curve.precision[at])}
+        for name, curve in named.items()
+        for at in _thin(curve)
     ]
     points = [
-        {"approach": name, "recall": float(made.recall[best]), "precision": float(made.precision[best])}
-        for name, made in named.items()
-        if len(made.thresholds)
-        for best in [int(made.f1.argmax())]
+        {"approach": name, "recall": float(curve.recall[best]), "precision": float(curve.precision[best])}
+        for name, curve in named.items()
+        if len(curve.thresholds)
+        for best in [int(curve.f1.argmax())]
     ]
     encoding = {
         "x": {"field": "recall", "type": "quantitative", "scale": {"domain": [0, 1]}},
@@ -103,7 +103,7 @@ def precision_recall(curves: Mapping[str, Curve], *, title: str) -> Spec:
 
 def reliability(curves: Mapping[str, Sequence[Mapping[str, object]]], *, title: str) -> Spec:
     """Calibration: the share of right pairs by score, a line for each set of pairs, and the diagonal."""
-    rows = [{"pairs": name, **row} for name, found in curves.items() for row in found]
+    rows = [{"pairs": name, **row} for name, bins in curves.items() for row in bins]
     axis = {"type": "quantitative", "scale": {"domain": [0, 1]}}
     encoding = {
         "x": {"field": "score", "title": "score", **axis},
@@ -126,9 +126,9 @@ def reliability(curves: Mapping[str, Sequence[Mapping[str, object]]], *, title: 
     }
 
 
-def _thin(made: Curve, most: int = 400) -> list[int]:
-    """At most about `most` places of a curve, including its best: a chart cannot show more."""
-    if not len(made.thresholds):
+def _thin(curve: Curve) -> list[int]:
+    """About 400 places of a curve, including its best: a chart cannot show more."""
+    if not len(curve.thresholds):
         return []
-    step = max(1, len(made.thresholds) // most)
-    return sorted({*range(0, len(made.thresholds), step), int(made.f1.argmax())})
+    step = max(1, len(curve.thresholds) // 400)
+    return sorted({*range(0, len(curve.thresholds), step), int(curve.f1.argmax())})

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import pkgutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
+from likewise.charts import Spec, save
 from likewise.errors import BuildError
 
 Cell: TypeAlias = str | float | int | None
 Row: TypeAlias = Mapping[str, Cell]
+N = TypeVar("N", int, float)
 
 
 def _silent(_message: str) -> None:
@@ -35,6 +37,22 @@ class ExperimentSettings:
     """Options of this experiment only, from `--set key=value`."""
     say: Callable[[str], None] = _silent
     """Receives progress messages."""
+
+    def numbers(self, name: str, default: Iterable[N]) -> list[N]:
+        """The numbers of an option, separated by commas; they have the type of the default."""
+        numbers, text = list(default), self.options.get(name)
+        return numbers if text is None else [type(numbers[0])(part) for part in text.split(",")]
+
+    def names(self, name: str, default: Iterable[str]) -> list[str]:
+        """The names of an option, separated by semicolons."""
+        text = self.options.get(name)
+        return list(default) if text is None else [part.strip() for part in text.split(";") if part.strip()]
+
+    def draw(self, name: str, spec: Spec) -> None:
+        """Write a chart as HTML, PNG and SVG, if there is a folder for charts."""
+        if self.out is not None:
+            for ending in ("html", "png", "svg"):
+                save(spec, self.out / f"{name}.{ending}")
 
 
 @dataclass(frozen=True, slots=True)

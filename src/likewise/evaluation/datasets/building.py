@@ -1,8 +1,8 @@
 """A simulated building: three makers of sensors who name the same things in their own words.
 
-It needs no data file, so the demo runs anywhere. What happened is known for every event, so that what
-was found can be checked. It shows how things work, not how good they are: `motion detected`, which evidence does
-not take for presence, was taken out of it; `likewise evaluate feed` and `matching` measure.
+It needs no data file, so the demo runs anywhere. The truth of every event is known, so results can be checked. It shows
+how Likewise works, not how good it is: `motion detected`, which evidence does not match with presence, was left out.
+`likewise evaluate feed` and `matching` measure quality.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ DAY: Final = 86_400 * SECOND
 MORNING: Final[Instant] = 1_794_700_800 * SECOND  # 2026-11-15, midnight UTC
 
 SUBSCRIPTIONS: Final = """\
-# Single events, in the words of the person who asks.
+# Single events, in the subscriber's words.
 laptops: {energy, computers} {type~ = energy consumption~, device~ = laptop~}
 broken-window: {security} {type~ = window broken~}
 cold: {weather, building} {type~ = temperature~, degrees~ < 12}
@@ -98,10 +98,10 @@ def simulate(count: int, *, seed: int = 7, break_ins: int = 10) -> list[Happenin
 
 def relevant(subscription: str, happenings: list[Happening]) -> set[str]:
     """The ids of the events that are relevant to a subscription of `SUBSCRIPTIONS`."""
-    return {happening.event.id for happening in happenings if _asked(subscription, happening)}
+    return {happening.event.id for happening in happenings if _is_relevant(subscription, happening)}
 
 
-def _asked(subscription: str, happening: Happening) -> bool:
+def _is_relevant(subscription: str, happening: Happening) -> bool:
     number = happening.number if happening.number is not None else 0.0
     return {
         "laptops": happening.kind == "energy" and happening.device == "laptop",
@@ -136,8 +136,8 @@ def _happening(chance: random.Random, number: int, *, kind: Kind, at: Instant, r
         tuples.append(reading)
     event = Event(f"b{number}", tuple(tuples), _THEME[kind.name], at, at)
     where = None if kind.name == "parking" else _ROOMS[room][0]
-    what = None if device is None else _DEVICES[device][0]
-    return Happening(event, kind.name, what, where, None if reading is None else float(reading[1]))
+    device_kind = None if device is None else _DEVICES[device][0]
+    return Happening(event, kind.name, device_kind, where, None if reading is None else float(reading[1]))
 
 
 def _reading(chance: random.Random, kind: str, maker: int) -> tuple[str, int | float] | None:

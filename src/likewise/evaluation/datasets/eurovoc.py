@@ -1,7 +1,7 @@
 """EuroVoc as a thesaurus of terms: which labels may stand for a term, and the top terms of a domain.
 
-It expands the data set of [000 sec 5.2.2], so no measure under test may read it, except the approach
-that is reported apart as `concept (same thesaurus)`.
+It expands the data set of [000 sec 5.2.2], so no measure under test may read it, except that of the approach
+`concept (same thesaurus)`.
 """
 
 from __future__ import annotations
@@ -75,11 +75,11 @@ class Eurovoc:
         self, term: str, *, relations: Iterable[EurovocRelation] = ("synonym", "related", "narrower")
     ) -> tuple[str, ...]:
         """Labels that may replace a term: other labels of its concept, then preferred labels of its neighbours."""
-        found: dict[str, None] = {}
+        labels: dict[str, None] = {}
         for concept in (self.concepts[key] for key in self._by_label.get(_key(term), ())):
             for relation in relations:
-                found.update(dict.fromkeys(self._labels(concept, relation)))
-        return tuple(label for label in found if _key(label) != _key(term) and plain_label(label))
+                labels.update(dict.fromkeys(self._labels(concept, relation)))
+        return tuple(label for label in labels if _key(label) != _key(term) and plain_label(label))
 
     def _labels(self, concept: EurovocConcept, relation: EurovocRelation) -> Iterable[str]:
         if relation == "synonym":
@@ -101,15 +101,20 @@ def _key(label: str) -> str:
     return key[:-1] if key.endswith("s") and not key.endswith("ss") else key
 
 
-@lru_cache(maxsize=2)
-def read_eurovoc(path: Path, *, domains: frozenset[int] = frozenset(DOMAINS.values())) -> Eurovoc:
-    """EuroVoc's English labels in the given domains, from its YAML file."""
+def eurovoc_document(path: Path) -> Any:
+    """EuroVoc's YAML file as plain values."""
     if not path.exists():
         raise MissingError(
             f"EuroVoc is not at {path}", hint="set LIKEWISE_DATA to the folder that holds eurovoc/eurovoc.yaml"
         )
     with path.open("rb") as stream:
-        document = yaml.load(stream, Loader=yaml.CSafeLoader)
+        return yaml.load(stream, Loader=yaml.CSafeLoader)
+
+
+@lru_cache(maxsize=2)
+def read_eurovoc(path: Path, *, domains: frozenset[int] = frozenset(DOMAINS.values())) -> Eurovoc:
+    """EuroVoc's English labels in the given domains, from its YAML file."""
+    document = eurovoc_document(path)
     of_scheme = {key: scheme["domain"] for key, scheme in document["schemes"].items() if key != _WHOLE}
     concepts = {}
     for key, raw in document["concepts"].items():

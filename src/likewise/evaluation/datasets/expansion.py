@@ -29,7 +29,7 @@ RELATIONS: tuple[EurovocRelation, ...] = ("synonym", "related", "narrower")
 class Expansion:
     """The phrases that may replace a seed's attribute or value; no phrase replaces two of them.
 
-    That disjointness is what makes the truth exact: from the words alone one can tell the seed's term.
+    This makes the truth exact: the words alone identify the seed's term.
     """
 
     variants: Mapping[Slot, tuple[str, ...]]
@@ -44,18 +44,18 @@ class Expansion:
         return math.prod(sizes) - 1
 
     def expand(self, seed: SeedTuples, *, count: int, replace: float, rng: random.Random) -> list[SeedTuples]:
-        """`count` different expansions; each term is replaced with the given probability, at least one always."""
+        """`count` different expansions; each term is replaced with the given probability, but always at least one."""
         if count > self.capacity(seed):
-            raise BuildError(f"a seed has {self.capacity(seed)} expansions, {count} were asked for")
+            raise BuildError(f"a seed has only {self.capacity(seed)} expansions, {count} were requested")
         choices = [(term, *self.of(role, term)) for role, term in slots(seed)]
         if 3 * count > self.capacity(seed):
             return _pairs(rng.sample([c for c in itertools.product(*choices) if c != _first(choices)], count))
-        found: dict[tuple[str, ...], None] = {}
-        while len(found) < count:
+        expansions: dict[tuple[str, ...], None] = {}
+        while len(expansions) < count:
             drawn = tuple(_draw(options, replace, rng) for options in choices)
             if drawn != _first(choices):
-                found[drawn] = None
-        return _pairs(found)
+                expansions[drawn] = None
+        return _pairs(expansions)
 
 
 def slots(seed: SeedTuples) -> Iterator[Slot]:
@@ -65,28 +65,22 @@ def slots(seed: SeedTuples) -> Iterator[Slot]:
         yield "value", value
 
 
-def build_expansion(
-    seeds: Iterable[SeedTuples],
-    thesaurus: Eurovoc,
-    *,
-    relations: Sequence[EurovocRelation] = RELATIONS,
-    most: int = 6,
-) -> Expansion:
+def build_expansion(seeds: Iterable[SeedTuples], thesaurus: Eurovoc, *, most: int = 6) -> Expansion:
     """At most `most` phrases for every term of the seeds; a phrase replaces only one term of each role."""
     wanted = sorted({slot for seed in seeds for slot in slots(seed)})
-    offered = {slot: list(phrases(slot[1], thesaurus, relations)) for slot in wanted}
+    offered = {slot: list(phrases(slot[1], thesaurus)) for slot in wanted}
     taken = {(role, term.lower()) for role, term in wanted}
-    claims = Counter((role, phrase.lower()) for (role, _), found in offered.items() for phrase in found)
+    claims = Counter((role, phrase.lower()) for (role, _), options in offered.items() for phrase in options)
     kept = {
         (role, term): tuple(
-            phrase for phrase in found if claims[role, phrase.lower()] == 1 and (role, phrase.lower()) not in taken
+            phrase for phrase in options if claims[role, phrase.lower()] == 1 and (role, phrase.lower()) not in taken
         )[:most]
-        for (role, term), found in offered.items()
+        for (role, term), options in offered.items()
     }
-    return Expansion({slot: found for slot, found in kept.items() if found})
+    return Expansion({slot: options for slot, options in kept.items() if options})
 
 
-def phrases(term: str, thesaurus: Eurovoc, relations: Sequence[EurovocRelation] = RELATIONS) -> Iterator[str]:
+def phrases(term: str, thesaurus: Eurovoc) -> Iterator[str]:
     """Phrases that may replace a term; of an event type the longest part known to the thesaurus [004 sec 8.2].
 
     Only event types are phrases made of terms: in names ("Quay Street", "kitchen aid") a part means nothing by itself.
@@ -101,7 +95,7 @@ def phrases(term: str, thesaurus: Eurovoc, relations: Sequence[EurovocRelation] 
     for length in range(len(words), shortest - 1, -1):
         for start in range(len(words) - length + 1):
             part = " ".join(words[start : start + length])
-            others = () if part.lower() in HOMOGRAPHS else thesaurus.variants(part, relations=relations)
+            others = () if part.lower() in HOMOGRAPHS else thesaurus.variants(part, relations=RELATIONS)
             if others:
                 yield from (" ".join((*words[:start], other, *words[start + length :])) for other in others)
                 return
@@ -115,7 +109,7 @@ def quotas(capacities: Sequence[int], total: int) -> list[int]:
     """
     if sum(capacities) < total:
         raise BuildError(
-            f"these seeds expand to {sum(capacities)} events at most, {total} were asked for",
+            f"these seeds expand to {sum(capacities)} events at most, {total} were requested",
             hint="ask for fewer events or more seeds",
         )
     shares = [0] * len(capacities)

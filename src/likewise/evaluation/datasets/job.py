@@ -1,8 +1,8 @@
 """The thematic data set as a Spark job: tens of millions of events with their truth [000 sec 5.2].
 
-Event number i is a pure function of the recipe and i, so any worker can make any event, a lost partition is made
-again the same, and the set grows by counting on. What differs from the set in memory: expansions are drawn anew for
-every event, so large sets say the same thing in the same words more than once, as streams do.
+Event number i is a pure function of the recipe and i, so any worker can make any event, a lost partition is recreated
+unchanged, and a larger set begins with the events of a smaller one. Unlike in the set in memory, expansions are drawn
+independently for every event, so large sets repeat events, as streams do.
 """
 
 from __future__ import annotations
@@ -48,11 +48,11 @@ def expand_on_spark(spark: SparkSession, data: ThematicDataset, count: int, *, t
     return spark.range(0, count, 1, max(1, -(-count // PART))).mapInArrow(task, MADE_SCHEMA)
 
 
-def truth_of(made: DataFrame) -> DataFrame:
+def truth_of(events: DataFrame) -> DataFrame:
     """`subscription` and `event_id` of every relevant pair."""
     from pyspark.sql import functions as F
 
-    return made.select(F.explode("relevant").alias("subscription"), F.col("id").alias("event_id"))
+    return events.select(F.explode("relevant").alias("subscription"), F.col("id").alias("event_id"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,16 +110,16 @@ class DatasetTables:
     @classmethod
     def of(cls, task: ExpandTask) -> DatasetTables:
         """Build the arrays; each Spark task does so, in a millisecond or two."""
-        every = [options for seed in task.choices for options in seed]
+        slots = [options for seed in task.choices for options in seed]
         slot_count, text_count, wanted_count = (
-            np.array([len(choices) for choices in lists], np.int64) for lists in (task.choices, every, task.wanted)
+            np.array([len(choices) for choices in lists], np.int64) for lists in (task.choices, slots, task.wanted)
         )
-        asked = [pair for pairs in task.wanted for pair in pairs]
-        names = sorted({name for name, _ in asked})
+        wanted = [pair for pairs in task.wanted for pair in pairs]
+        names = sorted({name for name, _ in wanted})
         place = {name: at for at, name in enumerate(names)}
         return cls(
             task,
-            pa.array([text for options in every for text in options], pa.string()),
+            pa.array([text for options in slots for text in options], pa.string()),
             pa.array(names, pa.string()),
             _firsts(slot_count),
             slot_count,
@@ -127,8 +127,8 @@ class DatasetTables:
             text_count,
             _firsts(wanted_count),
             wanted_count,
-            np.array([place[name] for name, _ in asked], np.int64),
-            np.array([bits for _, bits in asked], np.uint64),
+            np.array([place[name] for name, _ in wanted], np.int64),
+            np.array([bits for _, bits in wanted], np.uint64),
         )
 
     def rows(self, numbers: Numbers) -> pa.RecordBatch:
@@ -178,11 +178,11 @@ class DatasetTables:
     def _relevant(self, origin: Numbers, bits: Dice) -> pa.ListArray:
         """The subscriptions that each event answers [000 sec 5.2.3]."""
         event, within = _spread(self.wanted_count[origin])
-        asked = self.first_wanted[origin][event] + within
-        good = (bits[event] & self.needed[asked]) == 0
+        entries = self.first_wanted[origin][event] + within
+        good = (bits[event] & self.needed[entries]) == 0
         sizes = np.bincount(event[good], minlength=len(origin))
         offsets = np.append(_firsts(sizes), sizes.sum()).astype(np.int32)
-        return pa.ListArray.from_arrays(pa.array(offsets), self.names.take(pa.array(self.name[asked[good]])))
+        return pa.ListArray.from_arrays(pa.array(offsets), self.names.take(pa.array(self.name[entries[good]])))
 
 
 _GOLDEN: Final = np.uint64(0x9E3779B97F4A7C15)

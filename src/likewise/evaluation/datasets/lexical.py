@@ -1,12 +1,9 @@
-"""WordNet and IPTC Media Topics as thesauri, for generating development events."""
+"""WordNet as a thesaurus, for generating development events."""
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import Final
 
-from likewise.errors import MissingError
 from likewise.evaluation.datasets.eurovoc import Eurovoc, EurovocConcept
 from likewise.semantics import WordNet
 
@@ -20,7 +17,7 @@ def wordnet_thesaurus(wordnet: WordNet) -> Eurovoc:
     """The nouns tagged in texts: a concept's labels are its words, first a word with this as its first sense."""
     tagged, parts = wordnet.tagged(), wordnet.parts()
     used = [number for number in range(len(wordnet)) if parts[number] == 0 and tagged[number] > 0]
-    labels = {number: found for number in used if (found := _labels(wordnet, number))}
+    labels = {number: names for number in used if (names := _labels(wordnet, number))}
 
     def linked(number: int, pointers: tuple[str, ...]) -> tuple[str, ...]:
         return tuple(str(other) for other in wordnet.pointers(number, pointers) if other in labels)
@@ -43,20 +40,3 @@ def _labels(wordnet: WordNet, number: int) -> tuple[str, ...]:
     names = [name for name in wordnet.words(number) if name.replace(" ", "").isalpha() and name.islower()]
     first = next((name for name in names if wordnet.senses(name)[0].synset == number), None)
     return () if first is None else tuple(dict.fromkeys([first, *names]))
-
-
-def iptc_thesaurus(path: Path) -> Eurovoc:
-    """Media topics with one label each, and their narrower topics."""
-    if not path.exists():
-        raise MissingError(f"there is no {path}", hint="set LIKEWISE_DATA to the folder of the data sets")
-    with path.open(encoding="utf-8") as stream:
-        topics = json.load(stream)["conceptSet"]
-    return Eurovoc(
-        {
-            raw["qcode"]: EurovocConcept(
-                raw["qcode"], (raw["prefLabel"]["en-GB"],), frozenset(), narrower=tuple(raw.get("narrower", ()))
-            )
-            for raw in topics
-            if "en-GB" in raw.get("prefLabel", {})
-        }
-    )

@@ -45,7 +45,7 @@ UNITS = {
 """Sensor capabilities [000 table 3] and the unit in which each is measured."""
 
 MOST_TUPLES = 10
-"""No event of the paper is longer [000 sec 5.2.2]."""
+"""The most tuples of an event in the paper [000 sec 5.2.2]."""
 
 _STREET = (*UNITS, *("parking", "noise", "ozone", "solar radiation", "water flow") * 2)
 _INDOOR = ("energy consumption", "energy consumption", "noise", "noise", "temperature", "light", "relative humidity")
@@ -107,7 +107,7 @@ def seed_events(rng: random.Random, *, count: int, devices: Sequence[str]) -> li
     >>> [dict(seed).get("country") in ("Ireland", "Spain") for seed in seeds]
     [True, True, True, True]
     """
-    found: dict[SeedTuples, None] = {}
+    seeds: dict[SeedTuples, None] = {}
     kinds: tuple[Callable[[], Iterator[tuple[str, str]]], ...] = (
         lambda: _street(rng),
         lambda: _office(rng),
@@ -115,10 +115,10 @@ def seed_events(rng: random.Random, *, count: int, devices: Sequence[str]) -> li
         lambda: _home(rng, devices),
     )
     turn = 0
-    while len(found) < count:
-        found[tuple(kinds[turn % len(kinds)]())[:MOST_TUPLES]] = None
+    while len(seeds) < count:
+        seeds[tuple(kinds[turn % len(kinds)]())[:MOST_TUPLES]] = None
         turn += 1
-    return list(found)
+    return list(seeds)
 
 
 def _kind(rng: random.Random, capability: str) -> Iterator[tuple[str, str]]:

@@ -22,8 +22,8 @@ _SITES: Final = ("Galway", "Santander", "Aarhus")
 _ROOMS: Final = (101, 102, 114, 210, 211, 313)
 
 
-def read_skos(path: Path, *, language: str = "en") -> Eurovoc:
-    """The concepts of a SKOS file with their labels in one language; raises an error if there are none."""
+def read_skos(path: Path) -> Eurovoc:
+    """The concepts of a SKOS file with their English labels; raises an error if there are none."""
     if not path.is_file():
         raise MissingError(f"there is no thesaurus at {path}", hint=_HINT)
     if path.suffix.lower() in {".yaml", ".yml"}:
@@ -34,7 +34,7 @@ def read_skos(path: Path, *, language: str = "en") -> Eurovoc:
     labels: dict[str, list[str]] = defaultdict(list)
     for predicate in (SKOS.prefLabel, SKOS.altLabel):
         for subject, label in sorted(graph.subject_objects(predicate)):
-            if getattr(label, "language", None) in {None, language}:
+            if getattr(label, "language", None) in {None, "en"}:
                 labels[str(subject)].append(str(label))
     links: dict[str, dict[str, set[str]]] = {name: defaultdict(set) for name in ("broader", "narrower", "related")}
     for name, back in (("broader", "narrower"), ("narrower", "broader"), ("related", "related")):
@@ -42,13 +42,13 @@ def read_skos(path: Path, *, language: str = "en") -> Eurovoc:
             links[name][str(subject)].add(str(other))
             links[back][str(other)].add(str(subject))
     if not labels:
-        raise InputError(f"no concept has a label in {language!r}", source=str(path), hint=_HINT)
+        raise InputError("no concept has an English label", source=str(path), hint=_HINT)
     concepts = {
         key: EurovocConcept(
             key,
             tuple(dict.fromkeys(names)),
             frozenset(),
-            **{name: tuple(sorted(found[key])) for name, found in links.items()},
+            **{name: tuple(sorted(linked[key])) for name, linked in links.items()},
         )
         for key, names in labels.items()
     }
@@ -73,30 +73,30 @@ def thesaurus_seeds(rng: random.Random, thesaurus: Eurovoc, *, count: int) -> li
     for _ in range(_KINDS):
         kind, *attributes = rng.sample(names, rng.randint(*_ATTRIBUTES) + 1)
         kinds.append((kind, attributes))
-    found: dict[SeedTuples, None] = {}
+    seeds: dict[SeedTuples, None] = {}
     for turn in range(100 * count):
         kind, attributes = kinds[turn % len(kinds)]
         tuples = [("type", rng.choice(families[kind]))]
         tuples += [(name, rng.choice(families[name])) for name in attributes]
         tuples += [("site", rng.choice(_SITES)), ("room", f"room {rng.choice(_ROOMS)}")]
-        found[tuple(tuples)] = None
-        if len(found) == count:
-            return list(found)
+        seeds[tuple(tuples)] = None
+        if len(seeds) == count:
+            return list(seeds)
     raise BuildError(f"the thesaurus is too small for {count} different events", hint="ask for fewer seeds")
 
 
 def _families(thesaurus: Eurovoc) -> dict[str, list[str]]:
     """For each concept's name the names of its narrower concepts; every name occurs once."""
-    found: dict[str, list[str]] = {}
+    families: dict[str, list[str]] = {}
     taken: set[str] = set()
     for concept in thesaurus.concepts.values():
         below = [thesaurus.concepts[key].labels[0] for key in _below(concept, thesaurus)]
         usable = [name for name in dict.fromkeys(below) if plain_label(name) and name.lower() not in taken]
         name = concept.labels[0]
         if len(usable) >= _FEWEST and plain_label(name) and name.lower() not in taken:
-            found[name] = usable
+            families[name] = usable
             taken |= {label.lower() for label in (name, *usable)}
-    return found
+    return families
 
 
 def _below(concept: EurovocConcept, thesaurus: Eurovoc) -> Sequence[str]:

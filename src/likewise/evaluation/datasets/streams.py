@@ -53,8 +53,8 @@ def home_events(data: Path, houses: Iterable[str] = ("A", "B")) -> Iterator[Even
         folder = data / "streams" / "homes"
         names = _sensor_names(_existing(folder / f"HF_sensorMap{house}-ids.txt"))
         lines = _existing(folder / f"house{house}-ss.txt").read_text(encoding="utf-8").splitlines()
-        found = [_activation(house, names, line, k) for k, line in enumerate(lines) if line.strip()]
-        yield from sorted((event for event in found if event is not None), key=_order)
+        activations = [_activation(house, names, line, k) for k, line in enumerate(lines) if line.strip()]
+        yield from sorted((event for event in activations if event is not None), key=_order)
 
 
 def _sensor_names(path: Path) -> dict[str, tuple[str, str]]:
@@ -81,15 +81,15 @@ def aarhus_events(data: Path, *, day: str = "") -> Iterator[Event]:
     archive = _existing(data / "streams" / "aarhus" / "streams.tar.xz")
     streets = _streets(_existing(data / "streams" / "aarhus" / "trafficMetaData.csv"))
     # Some rows are duplicates.
-    found: dict[str, Event] = {}
+    events: dict[str, Event] = {}
     with tarfile.open(archive, "r:xz") as tar:
         for entry in tar:
             stream = tar.extractfile(entry)
             if stream is not None:
                 rows = csv.DictReader(io.TextIOWrapper(stream, "utf-8"))
                 chosen = (row for row in rows if (row.get("TIMESTAMP") or row["updatetime"]).startswith(day))
-                found.update((event.id, event) for event in _aarhus_stream(entry.name, chosen, streets))
-    yield from sorted(found.values(), key=_order)
+                events.update((event.id, event) for event in _aarhus_stream(entry.name, chosen, streets))
+    yield from sorted(events.values(), key=_order)
 
 
 def _streets(path: Path) -> dict[str, str]:
@@ -150,11 +150,11 @@ def _order(event: Event) -> tuple[int, int, str]:
 
 def city_recordings(data: Path) -> Iterator[Event]:
     """One day of Aarhus and of two homes, from the morning on, for a demo; missing streams are left out."""
-    day, morning, found = 86_400_000_000, 7 * 3_600_000_000, list[Event]()
+    day, morning, recorded = 86_400_000_000, 7 * 3_600_000_000, list[Event]()
     for events in (aarhus_events(data, day="2014-08-06"), home_events(data)):
         with contextlib.suppress(MissingError):
-            found += events
-    return iter(sorted(found, key=lambda event: ((event.span[0] - morning) % day, event.id)))
+            recorded += events
+    return iter(sorted(recorded, key=lambda event: ((event.span[0] - morning) % day, event.id)))
 
 
 def _existing(path: Path) -> Path:

@@ -1,8 +1,7 @@
 """The thematic data set: expanded events, subscriptions, themes, and truth by construction [000 sec 5.2].
 
-An event keeps the tuples of the seed it says in other words, so whether it is relevant to a
-subscription is read off, never guessed: every predicate must be a tuple of the seed, and a part of it
-that is not approximate must stand in the event word for word.
+An event keeps the tuples of the seed that it paraphrases, so its relevance to a subscription is known exactly: every
+predicate must be a tuple of the seed, and its exact parts must be in the event word for word.
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ class DatasetRecipe:
     most_variants: int = 6
     predicates: tuple[int, int] = (2, 4)
     typed: bool = False
-    """Whether every subscription asks for the event's type."""
+    """Whether every subscription has a predicate on the event's type."""
     thesaurus: str = ""
     """A SKOS file or `wordnet` as the source of seeds and replacements; by default city events and EuroVoc."""
     city: bool = False
@@ -57,7 +56,7 @@ class DatasetRecipe:
         if not 0 <= self.approximation <= 1:
             raise BuildError(f"approximation is {self.approximation}", hint="give a number from 0 to 1")
         if not 0 < self.replace <= 1:
-            raise BuildError(f"replace is {self.replace}", hint="give a probability over 0, at most 1")
+            raise BuildError(f"replace is {self.replace}", hint="give a probability above 0, at most 1")
         if min(self.events, self.seeds, self.subscriptions, self.predicates[0]) < 1:
             raise BuildError("events, seeds, subscriptions and predicates must be at least 1")
 
@@ -90,8 +89,8 @@ class ThematicDataset:
         relaxed = [_relax(profile, self, degree=degree, rng=rng) for profile in self.exact]
         profiles = tuple(profile for profile, _ in relaxed)
         truth = np.stack([row for _, row in relaxed])
-        made = replace(self, recipe=recipe, profiles=profiles, truth=truth)
-        return replace(made, facts=_facts(made))
+        dataset = replace(self, recipe=recipe, profiles=profiles, truth=truth)
+        return replace(dataset, facts=_facts(dataset))
 
     def reworded(self, share: float = 0.5) -> ThematicDataset:
         """The same subscriptions with a share of their approximate terms replaced by other words.
@@ -129,9 +128,9 @@ def build_thematic(recipe: DatasetRecipe | None = None, *, data: Path | None = N
     """Build the data set of a recipe from EuroVoc and appliances in the data folder, or from another thesaurus."""
     if recipe is not None and recipe.thesaurus:
         named = recipe.thesaurus
-        other = wordnet_thesaurus(WordNet.load()) if named == WORDNET else read_skos(Path(named))
-        things = appliances((data or data_folder()) / "appliances") if recipe.city else ()
-        return generate(recipe, thesaurus=other, devices=things)
+        thesaurus = wordnet_thesaurus(WordNet.load()) if named == WORDNET else read_skos(Path(named))
+        devices = appliances((data or data_folder()) / "appliances") if recipe.city else ()
+        return generate(recipe, thesaurus=thesaurus, devices=devices)
     folder = data or data_folder()
     thesaurus = read_eurovoc(folder / "eurovoc" / "eurovoc.yaml")
     return generate(recipe or DatasetRecipe(), thesaurus=thesaurus, devices=appliances(folder / "appliances"))
@@ -189,7 +188,7 @@ def _expand(
 
 
 def _exact_profiles(seeds: tuple[SeedTuples, ...], *, recipe: DatasetRecipe, rng: random.Random) -> list[Profile]:
-    found: dict[frozenset[tuple[str, str]], Profile] = {}
+    profiles: dict[frozenset[tuple[str, str]], Profile] = {}
     for _ in range(1000 * recipe.subscriptions):
         seed = rng.choice(seeds)
         size = min(rng.randint(*recipe.predicates), len(seed))
@@ -198,9 +197,9 @@ def _exact_profiles(seeds: tuple[SeedTuples, ...], *, recipe: DatasetRecipe, rng
             places = {0, *sorted(places - {0})[: size - 1]}
         picked = [seed[i] for i in sorted(places)]
         predicates = tuple(Predicate(attribute, Operator.EQ, value) for attribute, value in picked)
-        found.setdefault(frozenset(picked), Profile(predicates))
-        if len(found) == recipe.subscriptions:
-            return list(found.values())
+        profiles.setdefault(frozenset(picked), Profile(predicates))
+        if len(profiles) == recipe.subscriptions:
+            return list(profiles.values())
     raise BuildError(f"too few seeds for {recipe.subscriptions} different subscriptions", hint="ask for more seeds")
 
 
@@ -215,11 +214,11 @@ def _relax(
             replace(p, attribute_approximate=2 * i in relaxed, value_approximate=2 * i + 1 in relaxed)
             for i, p in enumerate(profile.predicates)
         )
-        made = replace(profile, predicates=predicates)
-        row = relevant(made, data)
+        relaxed_profile = replace(profile, predicates=predicates)
+        row = relevant(relaxed_profile, data)
         if row.any():
-            return made, row
-    return made, row
+            return relaxed_profile, row
+    return relaxed_profile, row
 
 
 def _reword(profile: Profile, expansion: Expansion, *, share: float, rng: random.Random) -> Profile:

@@ -1,11 +1,11 @@
 """Football matches and historic events as RDF, in the vocabularies of two sources [002 sec 6].
 
-The paper took events of DBpedia and Freebase, which are not at hand. These are real events too: 49,520 international
-football matches and 9,125 historic events of Wikidata. Two sources write them down, each with several editors who name
+The paper used events of DBpedia and Freebase, which are not available. These are real events too: 49,520 international
+football matches and 9,125 historic events of Wikidata. Two sources describe them, each with several editors who name
 types, properties and values in their own way: one as Wikipedia's info boxes do, the other as Freebase does.
 
-Every statement carries what it means, so truth is known by construction: an event is relevant if each statement
-of the subscription is meant by one of its own.
+Every statement is labelled with its meanings, so the truth is known by construction: an event is relevant if its
+statements have the meanings of all statements of the subscription.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ NOTHING: Final[Meanings] = frozenset()
 BASE: Final = "http://example.org/"
 TYPE: Final = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
 FIRST_SOURCE: Final = 20_000
-"""The number of events of the first source, as in the paper's from Wikipedia; the second source has the rest."""
+"""The number of events of the first source, as of the paper's Wikipedia source; the second source has the rest."""
 
 KINGDOM: Final = frozenset({"England", "Scotland", "Wales", "Northern Ireland"})
 SOUTH_AMERICA: Final = frozenset((
@@ -84,7 +84,7 @@ class MatchEditor:
     team_form: str = "{}"
     city_form: str = "{city}"
     more: tuple[str, ...] = ()
-    """More properties of this editor, for which no subscription asks."""
+    """More properties of this editor, which no subscription uses."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,8 +176,8 @@ def read_history(data: Path) -> list[Mapping[str, str]]:
     path = data / "events" / "wikidata_historicEvents.json"
     if not path.is_file():
         raise MissingError(f"no historic events at {path}", hint="set LIKEWISE_DATA to the folder of the data sets")
-    found: list[Mapping[str, str]] = json.loads(path.read_text(encoding="utf-8"))
-    return found
+    records: list[Mapping[str, str]] = json.loads(path.read_text(encoding="utf-8"))
+    return records
 
 
 def world_events(data: Path, *, seed: int = 1, share: float = 1.0) -> dict[str, list[WorldEvent]]:

@@ -1,6 +1,6 @@
 """002 section 6: Jiang-Conrath, Wikipedia ESA and their hybrid on RDF events of two sources, figures 5 to 11.
 
-The events are those of `datasets.world_events`; the seven subscriptions are the paper's, with cities in place of
+The events are those of `datasets.world_events`; the seven subscriptions are the paper's, with cities instead of
 stadiums, of which the data know nothing.
 """
 
@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from likewise.charts import Spec, save
+from likewise.charts import Spec
 from likewise.errors import BuildError, LikewiseError
 from likewise.evaluation.charts import bars, lines
 from likewise.evaluation.datasets.thematic import data_folder
@@ -118,7 +118,7 @@ events, written as RDF by two sources that name types, properties and values
 in their own way (002 section 6). Ranks the events by Jiang-Conrath, by
 Wikipedia ESA and by the hybrid of both. Shows precision at eleven recall
 levels, the maximal F1, the effect of m, and how many exact patterns one
-subscription replaces, with the paper's figures beside ours.
+subscription replaces, compared with the paper's figures.
 
 --set seeds=1,2     who writes which event; figures are means (default 1,2,3)
 --set share=0.2     a part of all events (default 1, or 0.1 with --quick)
@@ -164,24 +164,23 @@ class World:
 
     def pairs(self, need: Need) -> dict[str, set[tuple[str, str]]]:
         """Properties and values of relevant events, by their meanings."""
-        found: dict[str, set[tuple[str, str]]] = {}
+        pairs: dict[str, set[tuple[str, str]]] = {}
         relevant = self.truth[NEEDS.index(need)]
         for number in np.flatnonzero(relevant).tolist():
             for statement in self.events[number].statements:
                 for meaning in statement.means & set(need.means):
-                    found.setdefault(meaning, set()).add((statement.property, statement.object))
-        return found
+                    pairs.setdefault(meaning, set()).add((statement.property, statement.object))
+        return pairs
 
 
 def run(settings: ExperimentSettings) -> list[ExperimentReport]:
     """Figures 5 to 11 and tables 1 and 4 to 8; GUIDE lists the options of `--set`."""
     experiment.check(settings)
-    options = settings.options
-    seeds = [int(seed) for seed in options.get("seeds", "1" if settings.quick else "1,2,3").split(",")]
-    share = float(options.get("share", "0.1" if settings.quick else "1"))
+    seeds = settings.numbers("seeds", (1,) if settings.quick else (1, 2, 3))
+    share = float(settings.options.get("share", "0.1" if settings.quick else "1"))
     if not 0 < share <= 1:
         raise BuildError(f"share must be above 0 and at most 1, not {share:g}", hint="for example --set share=0.2")
-    tops = [int(top) for top in options.get("tops", ",".join(map(str, TOPS))).split(",")]
+    tops = settings.numbers("tops", TOPS)
     if min(tops) < 1:
         raise BuildError(f"top {min(tops)} leaves no properties", hint="give 1 or more; the paper has 5")
     matchers = make_matchers(settings, _also(settings))
@@ -205,17 +204,17 @@ def make_matchers(settings: ExperimentSettings, also: Sequence[str]) -> dict[str
     named = {name: path for path in settings.spaces for name in ("wordnet", "wikipedia") if name in str(path)}
     spaces = {name: find_space(named.get(name, name)) for name in ("wordnet", "wikipedia")}
     similar, esa = measure("jiang-conrath"), measure("esa", spaces=[spaces["wikipedia"]])
-    made = {
+    matchers = {
         "jiang-conrath": StatementMeasures.of(similar),
         "wikipedia esa": StatementMeasures.of(esa),
         "hybrid": StatementMeasures.hybrid(esa, similar),
     }
     for name in also:
         try:
-            made[name] = StatementMeasures.of(_other(name, list(spaces.values())))
+            matchers[name] = StatementMeasures.of(_other(name, list(spaces.values())))
         except LikewiseError as error:
             settings.say(f"{name} skipped: {error.message}")
-    return made
+    return matchers
 
 
 def _other(name: str, spaces: Sequence[Space]) -> Measure:
@@ -223,8 +222,7 @@ def _other(name: str, spaces: Sequence[Space]) -> Measure:
 
 
 def _also(settings: ExperimentSettings) -> list[str]:
-    usual = "wordnet esa" if settings.quick else ";".join(ALSO)
-    names = [name.strip() for name in settings.options.get("measures", usual).split(";") if name.strip()]
+    names = settings.names("measures", ALSO[:1] if settings.quick else ALSO)
     if unknown := set(names) - set(ALSO):
         raise BuildError(f"approximate compares no measure {min(unknown)!r}", hint=f"known: {'; '.join(ALSO)}")
     return names
@@ -262,18 +260,18 @@ class Figures:
         """Precision of every subscription at the recall levels, the mean over seeds."""
         if (source, name, top) not in self._levels:
             self.settings.say(f"{source}: {name}, m = {top}")
-            found = np.stack([world.levels(self.matchers[name], top=top) for world in self.of(source)])
-            known = ~np.isnan(found).all(axis=0)
-            mean = np.full(found.shape[1:], np.nan)
-            mean[known] = np.nanmean(found[:, known], axis=0)
+            levels = np.stack([world.levels(self.matchers[name], top=top) for world in self.of(source)])
+            known = ~np.isnan(levels).all(axis=0)
+            mean = np.full(levels.shape[1:], np.nan)
+            mean[known] = np.nanmean(levels[:, known], axis=0)
             self._levels[source, name, top] = mean
         return self._levels[source, name, top]
 
     def average(self, source: str, name: str, *, top: int = TOP) -> NDArray[np.float64]:
         """The curve of a matcher: the mean over the subscriptions with relevant events."""
         levels = self.levels(source, name, top=top)
-        there = levels[~np.isnan(levels).any(axis=1)]
-        return np.asarray(there.mean(axis=0)) if len(there) else np.zeros(len(RECALLS))
+        curves = levels[~np.isnan(levels).any(axis=1)]
+        return np.asarray(curves.mean(axis=0)) if len(curves) else np.zeros(len(RECALLS))
 
     def event_sets(self) -> ExperimentReport:
         """Tables 1 and 6."""
@@ -301,10 +299,10 @@ class Figures:
         for number, need in enumerate(NEEDS):
             patterns = round(np.mean([exact_patterns(world.pairs(need), need.means) for world in worlds]))
             total += patterns
-            found = round(np.mean([world.truth[number].sum() for world in worlds]))
+            answers = round(np.mean([world.truth[number].sum() for world in worlds]))
             relevant, paper = PAPER_NEEDS[source][number]
             row: dict[str, Cell] = {"subscription": f"{number + 1} {need.text}"}
-            row |= {"relevant": found, "exact patterns": patterns}
+            row |= {"relevant": answers, "exact patterns": patterns}
             row |= {"relevant (paper)": relevant, "exact patterns (paper)": paper}
             rows.append(row)
         notes = [
@@ -321,9 +319,9 @@ class Figures:
             row: dict[str, Cell] = {"matcher": name, "maximal F1": f1, "recall": recall, "precision": precision}
             columns = ("F1 (paper)", "recall (paper)", "precision (paper)")
             row |= dict(zip(columns, PAPER_F1[source][name], strict=True))
-            row["mean of each one's"] = float(np.mean([w.maximal(self.matchers[name]) for w in self.of(source)]))
+            row["mean maximum"] = float(np.mean([w.maximal(self.matchers[name]) for w in self.of(source)]))
             rows.append(row)
-        notes = ["maximal F1 on the averaged curve; mean of each one's: of the subscriptions' own maximal F1"]
+        notes = ["maximal F1 on the averaged curve; mean maximum: the mean of the subscriptions' maximal F1"]
         return ExperimentReport(f"Maximal F1, {source} [002 table {_tables(source)[1]}]", rows, notes)
 
     def measures(self) -> ExperimentReport:
@@ -339,18 +337,18 @@ class Figures:
             {"measure": "hybrid, for comparison", "maximal F1": best_on_levels(hybrid)[0], **_by_recall(hybrid)}
         )
         self._draw("figure-5", _curve_chart(curves, "One measure for all, encyclopaedia [002 figure 5]"))
-        notes = ["the paper: Jiang-Conrath is best, before Wikipedia ESA; it prints no figures here"]
+        notes = ["the paper: Jiang-Conrath is best, then Wikipedia ESA; it gives no numbers"]
         return ExperimentReport("One measure for properties and values [002 figure 5]", rows, notes)
 
     def histogram(self) -> ExperimentReport:
         """Figure 6: the distribution of both measures over [0, 1]."""
         terms, measures = self.of("encyclopaedia")[0].scorer.terms, self.matchers["hybrid"]
-        found = {
+        matrices = {
             "properties, jiang-conrath": measures.ranking.matrix(*terms.attributes),
             "values, wikipedia esa": measures.values.matrix(*terms.values),
         }
         edges = np.linspace(0, 1, 11)
-        shares = {name: np.histogram(scores, edges)[0] / scores.size for name, scores in found.items()}
+        shares = {name: np.histogram(scores, edges)[0] / scores.size for name, scores in matrices.items()}
         rows: list[Row] = [
             {"relatedness": f"{low:.1f} to {low + 0.1:.1f}", **{name: float(s[i]) for name, s in shares.items()}}
             for i, low in enumerate(edges[:-1])
@@ -395,13 +393,11 @@ class Figures:
             rows.append({"m": top, "maximal F1": best_on_levels(average)[0], **_by_recall(average)})
             points += _points(f"m = {top}", average)
         self._draw("figure-10", _curve_chart(points, "Effect of m on the hybrid, encyclopaedia [002 figure 10]"))
-        note = "the paper: better with a larger m, by less and less; it uses 5"
+        note = "the paper: better with a larger m, with diminishing returns; it uses 5"
         return ExperimentReport("Effect of m in Top-m [002 figure 10]", rows, [note])
 
     def _draw(self, name: str, spec: Spec) -> None:
-        if self.settings.out is not None:
-            for ending in ("html", "png", "svg"):
-                save(spec, self.settings.out / f"approximate-{name}.{ending}")
+        self.settings.draw(f"approximate-{name}", spec)
 
 
 def _of_paper(source: str) -> str:

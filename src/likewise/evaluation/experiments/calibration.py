@@ -1,4 +1,4 @@
-"""Calibration of scores on pairs written by hand: is a score of 0.8 right in 8 of 10, also at other base rates?"""
+"""Calibration of scores on hand-written pairs: is a score of 0.8 right in 8 of 10 cases, also at other base rates?"""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from likewise.charts import save
 from likewise.evaluation.charts import reliability
 from likewise.evaluation.experiment import Experiment, ExperimentReport, ExperimentSettings, Row
 from likewise.evaluation.learning.hand_pairs import (
@@ -23,7 +22,7 @@ from likewise.semantics import Evidence, Manifest, Measure, list_spaces
 
 BINS = 10
 RATES = (1, 3, 12)
-"""Wrong candidates for each right one."""
+"""Wrong candidates per right one."""
 
 
 def run(settings: ExperimentSettings) -> list[ExperimentReport]:
@@ -39,9 +38,7 @@ def run(settings: ExperimentSettings) -> list[ExperimentReport]:
     curves = {
         half: reliability_rows(scores[here], truth[here]) for half, here in (("looked at", ~apart), ("held out", apart))
     }
-    if settings.out is not None:
-        for ending in ("html", "svg"):
-            save(reliability(curves, title="How often a score is right"), settings.out / f"reliability.{ending}")
+    settings.draw("reliability", reliability(curves, title="How often a score is right"))
     held = [pair for pair in pairs if pair.held_out]
     errors: list[Row] = [
         {
@@ -52,7 +49,7 @@ def run(settings: ExperimentSettings) -> list[ExperimentReport]:
         for half, here in (("looked at", ~apart), ("held out", apart))
     ]
     return [
-        ExperimentReport("Pairs written by hand, at the default threshold",
+        ExperimentReport("Hand-written pairs, at the default threshold",
                          accepted_by_half(pairs, scores, threshold=limit)),
         _other_fields(measure, limit),
         ExperimentReport("Expected calibration error, ten bins", errors, ["it was calibrated on the first half"]),
@@ -63,7 +60,7 @@ def run(settings: ExperimentSettings) -> list[ExperimentReport]:
 
 
 def _other_fields(measure: Measure, limit: float) -> ExperimentReport:
-    """Pairs of fields for which no list or weight was made."""
+    """Pairs of fields that were not used to make lists or weights."""
     pairs = read_hand_pairs(OTHER_FIELDS)
     scores = score_pairs(measure, pairs)
     error = calibration_error(scores, np.array([pair.same for pair in pairs]))
@@ -107,7 +104,7 @@ def _size(row: Row) -> float:
 
 
 def _rate(measure: Measure, pairs: Sequence[HandPair], wrong: int, limit: float) -> Row:
-    """Precision and recall with a number of random candidates for every right one."""
+    """Precision and recall with a number of random wrong candidates per right one."""
     rng = np.random.default_rng(wrong)
     right = [pair for pair in pairs if pair.same]
     drawn = [
@@ -120,13 +117,13 @@ def _rate(measure: Measure, pairs: Sequence[HandPair], wrong: int, limit: float)
     scores = score_pairs(measure, everything)
     truth = np.array([pair.same for pair in everything])
     taken = scores >= limit
-    found = int((taken & truth).sum())
+    right_taken = int((taken & truth).sum())
     return {
-        "wrong for each right": wrong,
-        "precision": found / max(1, int(taken.sum())),
-        "recall": found / max(1, int(truth.sum())),
+        "wrong per right": wrong,
+        "precision": right_taken / max(1, int(taken.sum())),
+        "recall": right_taken / max(1, int(truth.sum())),
         "expected calibration error": calibration_error(scores, truth),
     }
 
 
-experiment = Experiment("calibration", "Whether scores are as often right as they say, on pairs written by hand", run)
+experiment = Experiment("calibration", "Whether scores are calibrated probabilities, on hand-written pairs", run)

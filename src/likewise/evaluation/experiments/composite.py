@@ -2,7 +2,7 @@
 
 Sequences (A; Z) over one integer attribute, distinct profiles, the first of duplicates. `unique` ones are removed after
 their first pair, as in the paper, so that removing is part of the time; `all pairs` stay. Both methods run on the
-general path, event by event; all times are those of the processor, so that other work on the machine counts little.
+general path, event by event; all times are processor times, which other work on the machine affects little.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ def _groups(starts: int, settings: ExperimentSettings) -> ExperimentReport:
         rows.append({"groups": groups, **_per_event(world)})
     _chart(settings, "figure-6", rows, x="groups", title="Response time by groups [003 figure 6]", log=True)
     notes = [
-        f"µs of the processor an event; {starts:,} profiles, {starts:,} starting events (the paper: 10,000 each)",
+        f"µs of processor time per event; {starts:,} profiles, {starts:,} starting events (the paper: 10,000 each)",
         _dearer(rows, LINES),
         _grows(rows),
     ]
@@ -136,7 +136,7 @@ def _profiles(starts: int, settings: ExperimentSettings) -> Iterator[ExperimentR
             rows.append({"profiles": count, **_per_event(grouped(count, starts=starts, groups=groups))})
         _chart(settings, f"figure-7{part}", rows, x="profiles", title=f"{groups} event-groups [003 figure 7({part})]")
         notes = [
-            f"µs of the processor an event; {starts:,} starting events in {groups:,} groups; others stay unmatched",
+            f"µs of processor time per event; {starts:,} starting events in {groups:,} groups; others stay unmatched",
             _dearer(rows, LINES),
             _linear(rows, until=starts),
         ]
@@ -168,7 +168,7 @@ def _cardinality(starts: int, settings: ExperimentSettings) -> Iterator[Experime
         "003 figure 8(a): overall time and profile cardinality",
         total_rows,
         [
-            f"ms of the processor for {2 * sequences + 1:,} events and {sequences:,} unique sequences",
+            f"ms of processor time for {2 * sequences + 1:,} events and {sequences:,} unique sequences",
             _dearer(total_rows, lines) + ", and 1 for a single first profile",
         ],
     )
@@ -176,8 +176,8 @@ def _cardinality(starts: int, settings: ExperimentSettings) -> Iterator[Experime
         "003 figure 8(b): composition time",
         composing,
         [
-            "all: ms of the processor that are not matching of primitive events; after the last event: µs for each "
-            "detection, of which the paper's single step has none",
+            "all: ms of processor time without the matching of primitive events; after the last event: "
+            "µs per detection; the paper's single step has none",
         ],
     )
 
@@ -187,17 +187,17 @@ def _response(starts: int) -> ExperimentReport:
     stream = [Event(str(i), (("value", -(i % 2)),), (), 1000 * i, 1000 * i) for i in range(2 * starts)]
     [pattern] = PatternWorld([(0, -1)], []).patterns()
     pattern = replace(pattern, consumption=Consumption.UNIQUE)
-    made: dict[str, Detector] = {
+    detectors: dict[str, Detector] = {
         "the last event alone": Detector(compiled=False),
         "the composite, one step": Detector(compiled=False),
         "the composite, two steps": TwoStepDetector(),
         "the composite, compiled": Detector(),
     }
     rows: list[dict[str, Cell]] = []
-    for name, detector in made.items():
+    for name, detector in detectors.items():
         detector.add("p", profile(-1) if "alone" in name else pattern)
         rows.append({"what": name, "µs": 1e6 * response(detector, stream)})
-    note = "µs of the processor from the event to the detection, the median (the paper: no more than the last event's)"
+    note = "median µs of processor time from the event to the detection (the paper: no more than the last event's)"
     return ExperimentReport("003 section 5.1: response time of a composite", rows, [note])
 
 
@@ -216,8 +216,8 @@ def _per_event(world: PatternWorld) -> dict[str, Cell]:
 # --- the shapes of the curves, compared with the paper's -----------------------------------------
 
 
-def _ratios(rows: Sequence[dict[str, Cell]], one: str, two: str) -> list[float]:
-    return [float(row[two] or 0) / float(row[one] or 1) for row in rows]
+def _ratios(rows: Sequence[dict[str, Cell]], baseline: str, compared: str) -> list[float]:
+    return [float(row[compared] or 0) / float(row[baseline] or 1) for row in rows]
 
 
 def _dearer(rows: Sequence[dict[str, Cell]], lines: Iterable[str]) -> str:
@@ -246,9 +246,7 @@ def _linear(rows: Sequence[dict[str, Cell]], *, until: int) -> str:
         grown = float(high[name] or 0) / float(low[name] or 1)
         texts.append(f"{name} {grown:.1f}")
     times = int(high["profiles"] or 0) / int(low["profiles"] or 1)
-    return (
-        f"with {times:.0f} times the profiles, times the time: {'; '.join(texts)} (the paper: linear; less is better)"
-    )
+    return f"with {times:.0f} times the profiles, the time grows by a factor of {'; '.join(texts)} (the paper: linear)"
 
 
 def _chart(

@@ -41,9 +41,9 @@ class TimedMatcher:
     def match(self, event: Event) -> Iterable[Any]:
         """The profiles that the event matches."""
         begin = time.process_time()
-        found = self._matcher.match(event)
+        matches = self._matcher.match(event)
         self.seconds += time.process_time() - begin
-        return found
+        return matches
 
 
 class Stopwatch:
@@ -55,7 +55,7 @@ class Stopwatch:
     def run(self, detector: Detector, events: Sequence[Event], *, remove: bool) -> Spent:
         """With `remove`, a pattern is removed when it was detected [003 sec 5.1: single unique pairs].
 
-        Taking a pattern out of the system for good is no part of filtering, so its time does not count.
+        Removing a pattern for good is not part of filtering, so its time does not count.
         """
         gc.collect()
         detections, response, removing = 0, 0.0, 0.0
@@ -63,12 +63,12 @@ class Stopwatch:
         begin = time.process_time()
         for event in events:
             before, matched = time.process_time(), self.matcher.seconds
-            found = detector.publish(event)
-            if found:
+            completed = detector.publish(event)
+            if completed:
                 response += time.process_time() - before - (self.matcher.seconds - matched)
-                detections += len(found)
+                detections += len(completed)
                 after = time.process_time()
-                for name in {detection.pattern for detection in found} if remove else ():
+                for name in {detection.pattern for detection in completed} if remove else ():
                     detector.remove(name)
                 removing += time.process_time() - after
         total = time.process_time() - begin - removing

@@ -1,6 +1,6 @@
 """A building's feed: three makers name its points in their own ways, and a facility manager has eight wishes.
 
-The words were written before any score was seen. `Matcher` scores, as it comes: nothing is chosen.
+The words were written before any score was seen. `Matcher` has its default settings: nothing was tuned on this feed.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ MAKERS: Final = ("descriptions", "raw labels", "identifiers")
 """The styles of the three makers: words, abbreviations, and names in code."""
 _PLACES: Final = ("place", "loc", "location")
 
-ASKED: Final = {
+RELEVANT: Final = {
     "hot-rooms": ("room temperature", 26.0),
     "stuffy": ("carbon dioxide", 1000.0),
     "supply-air": ("supply air temperature", None),
@@ -125,8 +125,8 @@ def wishes() -> dict[str, Profile]:
 
 
 def wanted(name: str, report: PointReport) -> bool:
-    """Whether a wish asks for an event."""
-    point, above = ASKED[name]
+    """Whether an event is relevant to a wish."""
+    point, above = RELEVANT[name]
     return report.point == point and (above is None or report.number > above)
 
 
@@ -135,9 +135,9 @@ def judge(
 ) -> list[Row]:
     """Precision, recall and F1 of every wish at its default threshold."""
     events = [report.event for report in reports]
-    found = delivered(events, wishes(), meaning, together=together, background=background)
-    truth = {name: {each.event.id for each in reports if wanted(name, each)} for name in found}
-    rows: list[Row] = [{"wish": name, **_figures([ids], [truth[name]])} for name, ids in found.items()]
+    given = delivered(events, wishes(), meaning, together=together, background=background)
+    truth = {name: {report.event.id for report in reports if wanted(name, report)} for name in given}
+    rows: list[Row] = [{"wish": name, **_figures([ids], [truth[name]])} for name, ids in given.items()]
     mean = {part: sum(float(row[part] or 0) for row in rows) / len(rows) for part in ("precision", "recall", "F1")}
     return [*rows, {"wish": "mean", **mean}]
 
@@ -150,23 +150,23 @@ def delivered(
     together: bool,
     background: Background | None,
 ) -> dict[str, set[str]]:
-    """The ids of the events that each profile gets, with all profiles in one matcher or each in one of its own."""
-    found: dict[str, set[str]] = {name: set() for name in profiles}
+    """The ids of the events that each profile gets, with all profiles in one matcher or one matcher per profile."""
+    given: dict[str, set[str]] = {name: set() for name in profiles}
     for group in [profiles] if together else [{name: profile} for name, profile in profiles.items()]:
         matcher = Matcher(meaning, background=background)
         for name, profile in group.items():
             matcher.add(profile, key=name)
         for event, matches in zip(events, matcher.match_batch(events), strict=True):
             for match in matches:
-                found[str(match.subscription)].add(event.id)
-    return found
+                given[str(match.subscription)].add(event.id)
+    return given
 
 
-def _figures(found: Sequence[set[str]], truth: Sequence[set[str]]) -> Row:
+def _figures(given: Sequence[set[str]], truth: Sequence[set[str]]) -> Row:
     """Precision, recall and F1 over all deliveries."""
-    right = sum(len(ids & wanted) for ids, wanted in zip(found, truth, strict=True))
-    given, asked = sum(map(len, found)), sum(map(len, truth))
-    return {"precision": right / max(1, given), "recall": right / asked, "F1": 2 * right / max(1, given + asked)}
+    right = sum(len(ids & wanted) for ids, wanted in zip(given, truth, strict=True))
+    sent, due = sum(map(len, given)), sum(map(len, truth))
+    return {"precision": right / max(1, sent), "recall": right / due, "F1": 2 * right / max(1, sent + due)}
 
 
 WRITTEN: Final = ("campus", "port")
@@ -179,8 +179,10 @@ def written(name: str) -> tuple[list[Event], dict[str, Profile], dict[str, set[s
     folder = files("likewise.evaluation").joinpath("data")
     events = list(read_events(BytesIO(folder.joinpath(f"{name}.jsonl").read_bytes()), format="jsonl"))
     subscriptions = parse(folder.joinpath(f"{name}.lw").read_text(encoding="utf-8"), source=f"{name}.lw")
-    profiles = {each.name: each.body for each in subscriptions if isinstance(each.body, Profile)}
-    truth: dict[str, set[str]] = {each: set() for each in profiles}
+    profiles = {
+        subscription.name: subscription.body for subscription in subscriptions if isinstance(subscription.body, Profile)
+    }
+    truth: dict[str, set[str]] = {name: set() for name in profiles}
     for line in folder.joinpath(f"{name}.tsv").read_text(encoding="utf-8").splitlines()[1:]:
         event, subscription = line.split("\t")
         truth[subscription].add(event)
@@ -194,8 +196,8 @@ def judge_written(meaning: Measure) -> ExperimentReport:
         events, profiles, truth = written(name)
         for how, together in (("together", True), ("alone", False)):
             sample = Background.of(events)
-            found = delivered(events, profiles, meaning, together=together, background=sample)
-            figures = _figures(list(found.values()), [truth[each] for each in found])
+            given = delivered(events, profiles, meaning, together=together, background=sample)
+            figures = _figures(list(given.values()), [truth[wish] for wish in given])
             rows.append({"feed": name, "subscriptions": how, "events": len(events), **figures})
     return ExperimentReport("Feeds written to check the default", rows, ["over all deliveries, with a background"])
 
@@ -203,13 +205,13 @@ def judge_written(meaning: Measure) -> ExperimentReport:
 def reciprocal_ranks(points: Sequence[FeedPoint], meaning: Measure) -> list[float]:
     """The mean reciprocal rank of a point's own name among all names, for each maker's words; ties share their mean."""
     names = [point.name for point in points]
-    found = []
+    ranks = []
     for maker in range(3):
         scores = meaning.matrix(names, [point.names[maker] for point in points])
         own = scores.diagonal()
         rank = (scores > own).sum(axis=0) + (1 + (scores == own).sum(axis=0)) / 2
-        found.append(float((1 / rank).mean()))
-    return found
+        ranks.append(float((1 / rank).mean()))
+    return ranks
 
 
 def ranking(spaces: Sequence[str], settings: ExperimentSettings) -> ExperimentReport:

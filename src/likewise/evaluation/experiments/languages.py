@@ -7,9 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-import yaml
 
-from likewise.errors import MissingError
+from likewise.evaluation.datasets.eurovoc import eurovoc_document
 from likewise.evaluation.datasets.thematic import DatasetRecipe, ThematicDataset, build_thematic, data_folder
 from likewise.evaluation.experiment import Experiment, ExperimentReport, ExperimentSettings, Row
 from likewise.evaluation.experiments.matching import make_laboratory
@@ -36,17 +35,17 @@ def run(settings: ExperimentSettings) -> list[ExperimentReport]:
     events = int(settings.options.get("events", 1500 if settings.quick else 5000))
     laboratory = make_laboratory(settings)
     words = french_words((settings.data or data_folder()) / "eurovoc" / "eurovoc.yaml")
-    found: dict[str, list[Row]] = {}
+    rows_by_approach: dict[str, list[Row]] = {}
     share = []
     for seed in range(1, seeds + 1):
         data = in_french(build_thematic(DatasetRecipe(seed=seed, events=events), data=settings.data), words)
-        share.append(data.facts["said in French"])
+        share.append(data.facts["in French"])
         trial = Trial(data, laboratory)
         for name in ROWS:
             for row in _rows(trial, laboratory, name):
-                found.setdefault(name, []).append(row)
+                rows_by_approach.setdefault(name, []).append(row)
                 settings.say(f"seed {seed}: {name}")
-    rows = [{"approach": name, **_mean(scores)} for name, scores in found.items()]
+    rows = [{"approach": name, **_mean(scores)} for name, scores in rows_by_approach.items()]
     notes = [
         f"{np.mean(share):.0%} of the events' terms are in French; the others are names, codes and units",
         f"the background is the words of the first {SAMPLE} events",
@@ -88,11 +87,11 @@ def in_french(data: ThematicDataset, words: Mapping[str, str]) -> ThematicDatase
     pairs = [
         (before, after)
         for old, new in zip(data.events, translated, strict=True)
-        for one, other in zip(old.tuples, new.tuples, strict=True)
-        for before, after in zip(one, other, strict=True)
+        for english, translation in zip(old.tuples, new.tuples, strict=True)
+        for before, after in zip(english, translation, strict=True)
     ]
     changed = sum(before != after for before, after in pairs) / len(pairs)
-    return replace(data, events=tuple(translated), facts={**data.facts, "said in French": changed})
+    return replace(data, events=tuple(translated), facts={**data.facts, "in French": changed})
 
 
 def french(term: str, words: Mapping[str, str]) -> str:
@@ -113,15 +112,11 @@ def french(term: str, words: Mapping[str, str]) -> str:
 
 def french_words(path: Path) -> dict[str, str]:
     """English labels of EuroVoc, normalised, and the French preferred label of their concept."""
-    if not path.exists():
-        raise MissingError(f"EuroVoc is not at {path}", hint="set LIKEWISE_DATA to the folder of the data sets")
-    with path.open("rb") as stream:
-        document = yaml.load(stream, Loader=yaml.CSafeLoader)
-    found: dict[str, str] = {}
-    for raw in document["concepts"].values():
+    translations: dict[str, str] = {}
+    for raw in eurovoc_document(path)["concepts"].values():
         for label in (raw["prefLabel"]["en"], *raw.get("altLabel", {}).get("en", ())):
-            found.setdefault(normalise(label), raw["prefLabel"]["fr"])
-    return found
+            translations.setdefault(normalise(label), raw["prefLabel"]["fr"])
+    return translations
 
 
 experiment = Experiment("languages", "English subscriptions on French events", run, KNOWS)

@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from likewise.charts import save
 from likewise.errors import BuildError
 from likewise.evaluation.charts import bars
 from likewise.evaluation.datasets.eurovoc import read_eurovoc
@@ -29,7 +28,7 @@ HALF = 0.97
 """The F1 that the best approach has to reach at half approximation."""
 QUICK = DatasetRecipe(events=1500)
 KNOWS = ("seeds", "degrees", "approach", "worst", "thesaurus", "typed", "city")
-WORST = "default (both); default + background (all)"
+WORST = ("default (both)", "default + background (all)")
 """The approaches whose worst subscriptions are shown by default."""
 
 
@@ -51,18 +50,18 @@ class Usual:
         return cls(threshold, delivery(together, relevant, threshold), delivery(alone, relevant, threshold))
 
 
-def usual_figures(found: Sequence[tuple[int, Usual]], *, chosen_on: int) -> Row:
+def usual_figures(by_seed: Sequence[tuple[int, Usual]], *, chosen_on: int) -> Row:
     """Means over the seeds; seeds above `chosen_on` are held out, since nothing was tuned on them.
 
     >>> figures = Usual(0.5, Delivery(1.0, 0.5, 0.75), Delivery(0.5, 0.5, 0.25))
     >>> usual_figures([(1, figures)], chosen_on=3)["alone F1"]
     0.25
     """
-    row: dict[str, float] = {"at": found[0][1].threshold}
-    for who in ("together", "alone"):
+    row: dict[str, float] = {"at": by_seed[0][1].threshold}
+    for company in ("together", "alone"):
         for part in ("precision", "recall", "f1"):
-            row[f"{who} {part.replace('f1', 'F1')}"] = _mean_figure(found, who, part)
-    held_out = [(seed, figures) for seed, figures in found if seed > chosen_on]
+            row[f"{company} {part.replace('f1', 'F1')}"] = _mean_figure(by_seed, company, part)
+    held_out = [(seed, figures) for seed, figures in by_seed if seed > chosen_on]
     if held_out:
         row |= {
             "held out": _mean_figure(held_out, "together", "f1"),
@@ -71,8 +70,8 @@ def usual_figures(found: Sequence[tuple[int, Usual]], *, chosen_on: int) -> Row:
     return row
 
 
-def _mean_figure(found: Sequence[tuple[int, Usual]], who: str, part: str) -> float:
-    return float(np.mean([getattr(getattr(figures, who), part) for _, figures in found]))
+def _mean_figure(by_seed: Sequence[tuple[int, Usual]], company: str, part: str) -> float:
+    return float(np.mean([getattr(getattr(figures, company), part) for _, figures in by_seed]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,23 +93,21 @@ class Result:
 def run(settings: ExperimentSettings) -> list[ExperimentReport]:
     """All approaches over all seeds; `--set` takes seeds, degrees (1.0,0.5), approach and worst (names by ;).
 
-    With `thesaurus` the data set is made of another SKOS file or of `wordnet`, with `city=yes` only its other words.
-    With `typed=yes` all subscriptions ask for the type.
+    With `thesaurus` the data set is made from another SKOS file or from `wordnet`, with `city=yes` only the
+    replacements. With `typed=yes` all subscriptions have a predicate on the type.
     """
     experiment.check(settings)
-    options = dict(settings.options)
-    seeds = int(options.pop("seeds", 1 if settings.quick else SEEDS))
-    degrees = [float(degree) for degree in options.pop("degrees", ",".join(map(str, DEGREES))).split(",")]
-    names = [name.strip() for name in options.pop("approach", "").split(";") if name.strip()]
-    worst = [name.strip() for name in options.pop("worst", WORST).split(";")]
+    seeds = int(settings.options.get("seeds", 1 if settings.quick else SEEDS))
+    degrees = settings.numbers("degrees", DEGREES)
+    worst = settings.names("worst", WORST)
     recipe = DatasetRecipe(
         events=(QUICK if settings.quick else DatasetRecipe()).events,
-        thesaurus=options.pop("thesaurus", ""),
-        typed=_is_wanted(options, "typed"),
-        city=_is_wanted(options, "city"),
+        thesaurus=settings.options.get("thesaurus", ""),
+        typed=_is_wanted(settings, "typed"),
+        city=_is_wanted(settings, "city"),
     )
     laboratory = make_laboratory(settings)
-    chosen, skipped = _runnable(choose(names), laboratory)
+    chosen, skipped = _runnable(choose(settings.names("approach", ())), laboratory)
     for note in skipped:
         settings.say(note)
     results: list[Result] = []
@@ -133,9 +130,9 @@ def run(settings: ExperimentSettings) -> list[ExperimentReport]:
     return [*reports, *examples, *([ExperimentReport("skipped", [], skipped)] if skipped else [])]
 
 
-def _is_wanted(options: dict[str, str], name: str) -> bool:
+def _is_wanted(settings: ExperimentSettings, name: str) -> bool:
     """Whether an option is `yes`; raises an error unless it is yes or no."""
-    answer = options.pop(name, "no")
+    answer = settings.options.get(name, "no")
     if answer not in ("yes", "no"):
         raise BuildError(f"{name} is {answer!r}", hint=f"--set {name}=yes or {name}=no")
     return answer == "yes"
@@ -149,10 +146,10 @@ def summary(results: Sequence[Result], degree: float, *, reworded: bool = False)
         own = [result for result in kept if result.approach == approach]
         rows.append({"approach": approach.name, **_figures(own), **({} if reworded else _targets(approach, degree))})
     notes = [
-        "together, alone: mean over subscriptions of each one's maximal F1; ± is the standard deviation over seeds",
-        f"held out: together and alone on the seeds after {CHOSEN_ON}, which had no part in any choice",
+        "together, alone: mean of the subscriptions' maximal F1; ± is the standard deviation over seeds",
+        f"held out: together and alone on the seeds after {CHOSEN_ON}, on which nothing was tuned",
         "pairs: the share of pairs of subscription and event whose words are compared at all",
-        "curve: maximum on the 11-point interpolated curve; global: mean F1 at the one best threshold (at)",
+        "curve: maximum on the 11-point interpolated curve; global: mean F1 at the best single threshold (at)",
     ]
     if degree == DEGREES[1]:
         notes.append(
@@ -176,13 +173,13 @@ def at_usual(results: Sequence[Result]) -> ExperimentReport:
             for result in results
             if (result.approach, result.degree, result.reworded) == (approach, degree, reworded)
         )
-        found = [(result.seed, result.usual) for result in same if result.usual is not None]
-        if found:
+        by_seed = [(result.seed, result.usual) for result in same if result.usual is not None]
+        if by_seed:
             words = "own words" if reworded else f"{degree:.0%}"
-            rows.append({"approach": approach.name, "~": words, **usual_figures(found, chosen_on=CHOSEN_ON)})
+            rows.append({"approach": approach.name, "~": words, **usual_figures(by_seed, chosen_on=CHOSEN_ON)})
     notes = [
         "~: the share of terms that are approximate; own words: all of them, and half of them replaced by other words",
-        "precision, recall and F1 are means over subscriptions, of which one that gets nothing has precision 0",
+        "precision, recall and F1 are means over subscriptions; a subscription that gets nothing has precision 0",
     ]
     return ExperimentReport(f"At the usual threshold, {_count(results)} seeds", rows, notes)
 
@@ -190,15 +187,15 @@ def at_usual(results: Sequence[Result]) -> ExperimentReport:
 def worst_subscriptions(trial: Trial, approach: ComparedApproach, *, count: int = 8) -> ExperimentReport:
     """The subscriptions with the lowest F1, with the best-scored wrong event and the worst-scored right one."""
     scores = trial.scores(approach)
-    each = quality(scores, trial.data.truth).each
+    best_f1 = quality(scores, trial.data.truth).each
     rows: list[Row] = []
-    for i in np.argsort(each, kind="stable")[:count]:
+    for i in np.argsort(best_f1, kind="stable")[:count]:
         right = trial.data.truth[i]
         wrong_best = int(np.argmax(np.where(right, -1, scores[i])))
         right_worst = int(np.argmin(np.where(right, scores[i], 2)))
         rows.append(
             {
-                "F1": float(each[i]),
+                "F1": float(best_f1[i]),
                 "subscription": format_subscription(trial.data.subscriptions[i]),
                 "wrong event": f"{scores[i, wrong_best]:.2f} {_event_text(trial.data, wrong_best)}",
                 "right event": f"{scores[i, right_worst]:.2f} {_event_text(trial.data, right_worst)}",
@@ -300,20 +297,16 @@ def _event_text(data: ThematicDataset, at: int) -> str:
 
 
 def _draw(results: Sequence[Result], settings: ExperimentSettings) -> None:
-    if settings.out is None:
-        return
     for degree, reworded in dict.fromkeys((result.degree, result.reworded) for result in results if result.degree):
         rows = [
-            {"approach": row["approach"], "who": who, "F1": row[who]}
+            {"approach": row["approach"], "who": company, "F1": row[company]}
             for row in summary(results, degree, reworded=reworded).rows
-            for who in ("together", "alone")
+            for company in ("together", "alone")
         ]
         words = ", in their own words" if reworded else ""
         title = f"Mean maximal F1, {degree:.0%} approximate{words}"
         spec = bars(rows, name="approach", value="F1", colour="who", title=title)
-        for ending in ("html", "png", "svg"):
-            name = f"matching-{round(100 * degree)}{'-own-words' if reworded else ''}"
-            save(spec, settings.out / f"{name}.{ending}")
+        settings.draw(f"matching-{round(100 * degree)}{'-own-words' if reworded else ''}", spec)
 
 
 experiment = Experiment("matching", "F1 of every approach on the thematic data set, together and alone", run, KNOWS)

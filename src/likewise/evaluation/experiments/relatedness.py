@@ -86,10 +86,10 @@ class Judgements:
 def read_all(data: Path | None = None, *, names: Sequence[str] = tuple(FILES)) -> list[Judgements]:
     """The available data sets of these names."""
     folder = (data or data_folder()) / "relatedness"
-    found = [Judgements.read(folder / FILES[name], name=name) for name in names if (folder / FILES[name]).is_file()]
-    if not found:
+    sets = [Judgements.read(folder / FILES[name], name=name) for name in names if (folder / FILES[name]).is_file()]
+    if not sets:
         raise MissingError(f"no human judgements at {folder}", hint="set LIKEWISE_DATA to the folder of the data sets")
-    return found
+    return sets
 
 
 def run(settings: ExperimentSettings) -> list[ExperimentReport]:
@@ -146,10 +146,10 @@ def _judges(spaces: Sequence[Space], settings: ExperimentSettings) -> Iterator[t
 
 
 def _shelf() -> list[Space]:
-    found = [find_space(path) for path, state in list_spaces() if isinstance(state, Manifest)]
-    if not found:
+    spaces = [find_space(path) for path, state in list_spaces() if isinstance(state, Manifest)]
+    if not spaces:
         raise LikewiseError("there is no space to evaluate", hint="likewise space build --corpus wordnet --out wordnet")
-    return found
+    return spaces
 
 
 experiment = Experiment("relatedness", "How well the measures agree with human judgements of word pairs.", run)

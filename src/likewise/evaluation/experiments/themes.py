@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from likewise.charts import Spec, save
+from likewise.charts import Spec
 from likewise.errors import BuildError
 from likewise.evaluation.charts import heat_map
 from likewise.evaluation.datasets.thematic import DatasetRecipe, ThematicDataset, build_thematic
@@ -25,7 +25,7 @@ SIZES = (1, 2, 3, 5, 7, 10, 15, 30)
 QUICK_SIZES = (1, 3, 10)
 SAMPLES = 2
 KNOWS = ("sizes", "samples", "seeds", "mapped")
-SEEDS = "4,5,6"
+SEEDS = (4, 5, 6)
 """The seeds of the map; the measure was chosen on seeds 1 to 3."""
 GOOD_EVENT_TAGS = range(2, 8)
 GOOD_SUBSCRIPTION_TAGS = range(2, 16)
@@ -130,24 +130,22 @@ class Bench:
 
     def sample(self, name: str, sizes: tuple[int, int], samples: int) -> list[Found]:
         """Runs with random themes as in the paper, where one contains the other [000 sec 5.2.4]."""
-        found = []
+        runs = []
         for sample in range(samples):
             published, subscribed = self.data.themes(*sizes, sample=sample)
             f1, spent, rate = self.try_out(self.measures[name], subscribed=subscribed, published=published)
             gains = (f1 - self.plain[name], f1 - self.esa, f1 - self.best)
-            found.append(Found(f1, *gains, spent, rate, rate / self.esa_rate))
-        return found
+            runs.append(Found(f1, *gains, spent, rate, rate / self.esa_rate))
+        return runs
 
 
 def run(settings: ExperimentSettings) -> list[ExperimentReport]:
     """Maps, steps and controls; `--set` takes sizes (1,3,10), samples, seeds (4,5,6) and mapped (names by ;)."""
     experiment.check(settings)
-    options = dict(settings.options)
-    usual = QUICK_SIZES if settings.quick else SIZES
-    sizes = [int(size) for size in options.pop("sizes", ",".join(map(str, usual))).split(",")]
-    samples = int(options.pop("samples", SAMPLES))
-    seeds = [int(seed) for seed in options.pop("seeds", "4" if settings.quick else SEEDS).split(",")]
-    mapped = [name.strip() for name in options.pop("mapped", ";".join(MAPPED)).split(";") if name.strip()]
+    sizes = settings.numbers("sizes", QUICK_SIZES if settings.quick else SIZES)
+    samples = int(settings.options.get("samples", SAMPLES))
+    seeds = settings.numbers("seeds", SEEDS[:1] if settings.quick else SEEDS)
+    mapped = settings.names("mapped", MAPPED)
     if unknown := set(mapped) - set(MEASURES):
         raise BuildError(f"themes maps no measure {min(unknown)!r}", hint=f"known: {'; '.join(MEASURES)}")
     benches = list(_benches(settings, seeds))
@@ -185,20 +183,20 @@ def grid(
     for name in mapped:
         for event_tags in sizes:
             for subscription_tags in sizes:
-                both = event_tags, subscription_tags
-                found = np.array([bench.sample(name, both, samples) for bench in benches])
-                mean = Found(*found.mean(axis=(0, 1)).tolist())
-                error = Found(*np.sqrt(found.var(axis=1).mean(axis=0)).tolist())
+                cell_sizes = event_tags, subscription_tags
+                runs = np.array([bench.sample(name, cell_sizes, samples) for bench in benches])
+                mean = Found(*runs.mean(axis=(0, 1)).tolist())
+                error = Found(*np.sqrt(runs.var(axis=1).mean(axis=0)).tolist())
                 say(f"{name}, {event_tags} and {subscription_tags} tags: {mean.f1:.3f} ({mean.gain:+.3f})")
                 yield ThemeCell(
                     name,
-                    *both,
+                    *cell_sizes,
                     mean.f1,
                     error.f1,
                     gain=mean.gain,
                     over_esa=mean.over_esa,
                     over_best=mean.over_best,
-                    seconds=float(found[:, :, Found._fields.index("seconds")].min()),
+                    seconds=float(runs[:, :, Found._fields.index("seconds")].min()),
                     rate=mean.rate,
                     rate_spread=error.rate,
                     faster=mean.faster,
@@ -265,7 +263,7 @@ def _papers(cells: Sequence[ThemeCell], benches: Sequence[Bench]) -> ExperimentR
         }
         rows += [{"measure": name, "what": what, "ours": ours[what], "paper": PAPER[what]} for what in ours]
     notes = ["sample error: the standard deviation between themes of the same sizes on the same data set"]
-    return ExperimentReport("Beside the paper [000 figures 7 to 10]", rows, notes)
+    return ExperimentReport("Compared with the paper [000 figures 7 to 10]", rows, notes)
 
 
 def _summary(part: Sequence[ThemeCell]) -> Row:
@@ -287,10 +285,10 @@ def _summary(part: Sequence[ThemeCell]) -> Row:
 def _steps(benches: Sequence[Bench], samples: int) -> ExperimentReport:
     rows: list[Row] = [{"measure": "esa", "without themes": float(np.mean([bench.esa for bench in benches]))}]
     for name in MEASURES:
-        found = np.array([row for bench in benches for row in bench.sample(name, STEP, samples)])
+        runs = np.array([row for bench in benches for row in bench.sample(name, STEP, samples)])
         plain = float(np.mean([bench.plain[name] for bench in benches]))
-        gain = float(found[:, 1].mean())
-        rows.append({"measure": name, "without themes": plain, "with themes": float(found[:, 0].mean()), "gain": gain})
+        gain = float(runs[:, 1].mean())
+        rows.append({"measure": name, "without themes": plain, "with themes": float(runs[:, 0].mean()), "gain": gain})
     return ExperimentReport(f"With {STEP[0]} event tags and {STEP[1]} subscription tags", rows)
 
 
@@ -341,9 +339,8 @@ def _draw(cells: Sequence[ThemeCell], settings: ExperimentSettings) -> None:
             ),
             "cost": _map(rows, "seconds", f"Seconds to relate all terms, {name}"),
         }
-        for what, spec in charts.items():
-            for ending in ("html", "png", "svg"):
-                save(spec, settings.out / f"{_file(name)}-{what}.{ending}")
+        for content, spec in charts.items():
+            settings.draw(f"{_file(name)}-{content}", spec)
 
 
 def _map(rows: Sequence[Row], value: str, title: str, middle: float | None = None, *, form: str = ".2f") -> Spec:
@@ -371,8 +368,8 @@ def _file(name: str) -> str:
 GUIDE = """\
 Thematic matching over the numbers of event tags and subscription tags, drawn
 as in 000 section 5.2.4. Maps of F1, events a second, and the sample error of
-both (000 figures 7 to 10), with what the paper's text says beside ours; what
-each step from the paper's formula brings; and tags of foreign fields.
+both (000 figures 7 to 10), compared with the numbers in the paper's text; the
+effect of each change to the paper's formula; and tags of unrelated fields.
 
 --set sizes=1,3,10     numbers of tags (default 1,2,3,5,7,10,15,30)
 --set samples=5        themes for each pair of sizes (default 2; paper: 5)

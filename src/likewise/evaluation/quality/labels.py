@@ -32,8 +32,8 @@ class Labels:
         judged = np.full_like(relevant, self.complete)
         for (subscription, event), yes in self.pairs.items():
             if subscription not in rows or event not in columns:
-                what = f"subscription {subscription!r}" if subscription not in rows else f"event {event!r}"
-                raise InputError(f"a label names the unknown {what}", source=self.source, hint="check names and ids")
+                unknown = f"subscription {subscription!r}" if subscription not in rows else f"event {event!r}"
+                raise InputError(f"a label names the unknown {unknown}", source=self.source, hint="check names and ids")
             relevant[rows[subscription], columns[event]] = yes
             judged[rows[subscription], columns[event]] = True
         if not relevant.any():

@@ -85,8 +85,8 @@ def delivery(scores: RankedScores, relevant: Relevance, threshold: float) -> Del
     >>> delivery(np.array([[0.9, 0.5, 0.1]], np.float32), np.array([[True, False, True]]), 0.5)
     Delivery(precision=0.5, recall=0.5, f1=0.5)
     """
-    asked = relevant.any(axis=1)
-    scores, relevant = scores[asked], relevant[asked]
+    has_relevant = relevant.any(axis=1)
+    scores, relevant = scores[has_relevant], relevant[has_relevant]
     delivered = (scores > 0) & (scores >= threshold - ROUNDING)
     right, given, wanted = ((delivered & relevant).sum(axis=1), delivered.sum(axis=1), relevant.sum(axis=1))
     parts = (right / np.maximum(1, given), right / wanted, 2 * right / (given + wanted))
@@ -102,12 +102,12 @@ def curve(scores: NDArray[np.floating], relevant: Relevance) -> Curve:
     >>> example.thresholds.tolist(), example.precision.round(2).tolist(), example.recall.round(2).tolist()
     ([0.9, 0.5], [1.0, 0.67], [0.33, 0.67])
     """
-    every, right = np.sort(scores), np.sort(scores[relevant])
-    thresholds = every[np.append(every[1:] != every[:-1], len(every) > 0) & (every > 0)][::-1]
-    delivered = len(every) - np.searchsorted(every, thresholds)
-    found = len(right) - np.searchsorted(right, thresholds)
-    recall = found / len(right) if len(right) else np.zeros(len(thresholds))
-    return Curve(thresholds.astype(np.float64), found / delivered, recall)
+    ordered, right = np.sort(scores), np.sort(scores[relevant])
+    thresholds = ordered[np.append(ordered[1:] != ordered[:-1], len(ordered) > 0) & (ordered > 0)][::-1]
+    delivered = len(ordered) - np.searchsorted(ordered, thresholds)
+    right_delivered = len(right) - np.searchsorted(right, thresholds)
+    recall = right_delivered / len(right) if len(right) else np.zeros(len(thresholds))
+    return Curve(thresholds.astype(np.float64), right_delivered / delivered, recall)
 
 
 def max_f1(scores: NDArray[np.floating], relevant: Relevance) -> float:
@@ -128,9 +128,9 @@ def interpolated(scores: NDArray[np.floating], relevant: Relevance) -> NDArray[n
     return _at_recalls(curve(scores, relevant))
 
 
-def _at_recalls(made: Curve) -> NDArray[np.float64]:
-    beyond = np.maximum.accumulate(made.precision[::-1])[::-1]
-    place = np.searchsorted(made.recall, RECALLS - 1e-12)
+def _at_recalls(ranked: Curve) -> NDArray[np.float64]:
+    beyond = np.maximum.accumulate(ranked.precision[::-1])[::-1]
+    place = np.searchsorted(ranked.recall, RECALLS - 1e-12)
     return np.append(beyond, 0.0)[place]
 
 
@@ -140,7 +140,7 @@ def curve_max_f1(scores: RankedScores, relevant: Relevance) -> float:
 
 
 def _best_of_mean(curves: Sequence[Curve]) -> float:
-    return best_on_levels(np.mean([_at_recalls(made) for made in curves], axis=0))[0]
+    return best_on_levels(np.mean([_at_recalls(ranked) for ranked in curves], axis=0))[0]
 
 
 def best_on_levels(precision: NDArray[np.float64]) -> tuple[float, float, float]:
@@ -155,16 +155,16 @@ def best_on_levels(precision: NDArray[np.float64]) -> tuple[float, float, float]
     return float(f1[place]), float(RECALLS[place]), float(precision[place])
 
 
-def global_f1(scores: RankedScores, relevant: Relevance, *, steps: int = 400) -> tuple[float, float]:
+def global_f1(scores: RankedScores, relevant: Relevance) -> tuple[float, float]:
     """The best mean F1 with one threshold for all subscriptions, and that threshold.
 
     >>> global_f1(np.array([[0.9, 0.2], [0.6, 0.1]], dtype=np.float32), np.array([[True, False], [True, False]]))
     (1.0, 0.6000000238418579)
     """
-    found = scores[relevant & (scores > 0)]
-    if not len(found):
+    relevant_scores = scores[relevant & (scores > 0)]
+    if not len(relevant_scores):
         return 0.0, 0.0
-    thresholds = np.unique(np.quantile(found.astype(np.float64), np.linspace(0, 1, steps), method="nearest"))
+    thresholds = np.unique(np.quantile(relevant_scores.astype(np.float64), np.linspace(0, 1, 400), method="nearest"))
     f1 = np.mean([_f1_at(row, truth, thresholds) for row, truth in zip(scores, relevant, strict=True)], axis=0)
     place = int(np.argmax(f1))
     return float(f1[place]), float(thresholds[place])
@@ -173,13 +173,13 @@ def global_f1(scores: RankedScores, relevant: Relevance, *, steps: int = 400) ->
 def quality(scores: RankedScores, relevant: Relevance) -> Quality:
     """All figures of one run."""
     curves = [curve(*row) for row in zip(scores, relevant, strict=True)]
-    each = np.array([made.best[0] for made in curves])
+    best_f1 = np.array([ranked.best[0] for ranked in curves])
     best, threshold = global_f1(scores, relevant)
-    return Quality(float(each.mean()), _best_of_mean(curves), best, threshold, each)
+    return Quality(float(best_f1.mean()), _best_of_mean(curves), best, threshold, best_f1)
 
 
 def _f1_at(scores: NDArray[np.floating], relevant: Relevance, thresholds: NDArray[np.floating]) -> NDArray[np.float64]:
-    every, right = np.sort(scores), np.sort(scores[relevant])
-    delivered = len(every) - np.searchsorted(every, thresholds)
-    found = len(right) - np.searchsorted(right, thresholds)
-    return np.asarray(2 * found / np.maximum(1, delivered + len(right)))
+    ordered, right = np.sort(scores), np.sort(scores[relevant])
+    delivered = len(ordered) - np.searchsorted(ordered, thresholds)
+    right_delivered = len(right) - np.searchsorted(right, thresholds)
+    return np.asarray(2 * right_delivered / np.maximum(1, delivered + len(right)))
