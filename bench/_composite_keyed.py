@@ -1,4 +1,4 @@
-"""One keyed pattern beside its peers, and a restart in the middle of it."""
+"""One keyed pattern, compared with peers, and a restart in the middle of the stream."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from likewise.composite import Detector
 from likewise.events import Event
 
 FLINK = 400_000
-"""How many of the events Flink gets: its rate does not depend on it, and it reads them five times."""
+"""The number of events for Flink, which reads them five times; its rate does not depend on it."""
 
 
 def keyed(size: int, _quick: bool) -> Iterator[Row]:
@@ -25,13 +25,13 @@ def keyed(size: int, _quick: bool) -> Iterator[Row]:
         yield rate(f"keyed, {what}: {size:,} events, {len(found):,} detections", size, taken, target)
     general = Detector(compiled=False)
     general.add("p", same_room(first=True))
-    some = stream[: size // 10]
-    taken, _ = timed(lambda: general.publish_batch(some))
-    yield rate("keyed, first pairs, general path", len(some), taken)
+    part = stream[: size // 10]
+    taken, _ = timed(lambda: general.publish_batch(part))
+    yield rate("keyed, first pairs, general path", len(part), taken)
 
 
 def peers(size: int, _quick: bool) -> Iterator[Row]:
-    """The same first pairs by others, on the same events."""
+    """The same first pairs, found by other systems in the same events."""
     stream = rooms(size)
     taken, found = timed(lambda: sum(1 for _ in plain_python(stream)))
     yield rate(f"peer: plain Python dict, first pairs ({found:,})", size, taken)
@@ -45,7 +45,7 @@ def peers(size: int, _quick: bool) -> Iterator[Row]:
 
 
 def plain_python(stream: Sequence[Event]) -> Iterator[tuple[Event, Event]]:
-    """What one would write by hand for this very pattern."""
+    """Hand-written code for this pattern only."""
     waiting: dict[Any, Event] = {}
     for event in stream:
         (_, kind), (_, room) = event.tuples
@@ -76,7 +76,7 @@ def with_bytewax(stream: Sequence[Event]) -> int:
 
 
 def dataflow(stream: Sequence[Event], kinds: str, step: Callable[[Any, Event], tuple[Any, list[Any]]]) -> int:
-    """How many results a stateful step gives for events of some types, room by room."""
+    """The number of results of a stateful step over events of some types, keyed by room."""
     import bytewax.operators as op
     from bytewax.dataflow import Dataflow
     from bytewax.testing import TestingSink, TestingSource, run_main
@@ -93,19 +93,19 @@ def dataflow(stream: Sequence[Event], kinds: str, step: Callable[[Any, Event], t
 
 
 def restart(size: int, _quick: bool) -> Iterator[Row]:
-    """Snapshot, restore, go on: the same as never having stopped."""
+    """Snapshot, restore and continue: the same detections as without a restart."""
     stream = rooms(size, seed=5)
     whole = Detector()
     whole.add("p", same_room(first=True))
-    expected = [found.signature for found in whole.publish_batch(stream)]
+    expected = [detection.signature for detection in whole.publish_batch(stream)]
     half = Detector()
     half.add("p", same_room(first=True))
     before = half.publish_batch(stream[: size // 2])
     spent, data = timed(half.snapshot)
     again, detector = timed(lambda: Detector.restore(data))
     after = detector.publish_batch(stream[size // 2 :])
-    same = [found.signature for found in (*before, *after)] == expected
+    same = [detection.signature for detection in (*before, *after)] == expected
     what = f"restart in the middle of {size:,} events gives the same {len(expected):,} detections"
     yield {"what": what, "value": same, "unit": "", "target": "True"}
-    yield row(f"snapshot of {len(data):,} bytes written in", spent.wall, "s")
-    yield row("and read in", again.wall, "s")
+    yield row(f"writing a snapshot of {len(data):,} bytes", spent.wall, "s")
+    yield row("restoring it", again.wall, "s")

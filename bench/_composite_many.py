@@ -1,4 +1,4 @@
-"""Ten thousand patterns at once: exact ones over one integer attribute, and the same by meaning over words."""
+"""Ten thousand patterns at once: exact ones over one integer attribute, and approximate ones over words."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SPACE = "wordnet"
 
 
 def many(size: int, quick: bool) -> Iterator[Row]:
-    """003 section 5.1."""
+    """Exact sequences, as in 003 section 5.1."""
     count = 1_000 if quick else 10_000
     stream = readings(size)
     for consumption in (Consumption.UNIQUE, Consumption.ALL_PAIRS):
@@ -41,7 +41,7 @@ def _memory(count: int) -> float:
 
 
 def meaning(size: int, quick: bool) -> Iterator[Row]:
-    """`attribute~ = value~` over WordNet's nouns, by ESA at its usual threshold; events use either of two synonyms.
+    """`attribute~ = value~` over WordNet's nouns, by ESA at its default threshold; events use either of two synonyms.
 
     Twenty attributes and 2,500 values, two words for each: 200,000 different pairs, as many as 003 has numbers.
     """
@@ -61,14 +61,14 @@ def meaning(size: int, quick: bool) -> Iterator[Row]:
     deployed, _ = timed(lambda: deploy(detector, patterns))
     yield row(f"{what}: deployed in", deployed.wall, "s") | {"by processor time": round(deployed.cpu, 3)}
     detector.publish_batch(stream[:100])
-    said = len({event.tuples for event in stream})
+    pairs = len({event.tuples for event in stream})
     taken, found = timed(lambda: detector.publish_batch(stream[100:]))
-    told = f"{what}: {size:,} events, {len(found):,} detections"
-    yield rate(told, size, taken, ">= 100,000") | {"note": f"with {said:,} pairs of words, all new"}
+    new = f"{what}: {size:,} events, {len(found):,} detections"
+    yield rate(new, size, taken, ">= 100,000") | {"note": f"with {pairs:,} pairs of words, all new"}
     later = words.readings(size, seed=3)
     for at, event in enumerate(later):
         later[at] = type(event)(event.id, event.tuples, (), 1000 * (size + at), 1000 * (size + at))
     taken, found = timed(lambda: detector.publish_batch(later))
     yield rate(f"{what}: {size:,} more, {len(found):,} detections", size, taken, ">= 100,000") | {
-        "note": "words known by now"
+        "note": "all words known"
     }

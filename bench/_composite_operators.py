@@ -1,4 +1,4 @@
-"""Absence, counts, alternatives, numbers and intervals, each keyed by the room, beside those who can say the same."""
+"""Absence, counts, alternatives, numbers and intervals, each keyed by room, compared with peers that support them."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ FORMS = {
         where a.room = b.room and a.value < b.value""",
     "overlaps": "{type = A} as a overlaps {type = B} as b within 5 minutes where a.room = b.room",
 }
-"""What each row runs."""
+"""The pattern of each row."""
 
 
 def sensors(count: int, *, seed: int = 6) -> list[Event]:
-    """Four types in a thousand rooms with a value, 100 ms apart, each some seconds long."""
+    """Events of four types in a thousand rooms with a value, 100 ms apart, each lasting up to two minutes."""
     chance = random.Random(seed)
     kinds = [("type", kind) for kind in "ABCD"]
     places = [("room", f"room {number}") for number in range(1000)]
@@ -48,13 +48,13 @@ def sensors(count: int, *, seed: int = 6) -> list[Event]:
 
 def pattern(text: str) -> Composite:
     """The body of a pattern."""
-    [one] = parse(f"p: {text}")
-    assert isinstance(one.body, Composite)
-    return one.body
+    [subscription] = parse(f"p: {text}")
+    assert isinstance(subscription.body, Composite)
+    return subscription.body
 
 
 def operators(size: int, quick: bool) -> Iterator[Row]:
-    """One row per form over all events, and below it those who can say the same."""
+    """One row per form over all events, followed by peers that support it."""
     stream = sensors(size)
     for name, text in FORMS.items():
         make, work = _ready(text, stream), _rest(stream)
@@ -76,36 +76,37 @@ def _rest(stream: Sequence[Event]) -> Callable[[Detector], list[Any]]:
     return lambda detector: detector.publish_batch(rest)
 
 
-# the same as keyed stateful dataflows: what the state of a room is, and what an event makes of it
+# the same as keyed stateful dataflows: a step takes the state of a room and an event
 
 State = list[Event]
-Told = tuple[State, list[tuple[Event, ...]]]
+Step = tuple[State, list[tuple[Event, ...]]]
+"""The new state, and the results."""
 
 
-def _triples(row: State | None, event: Event) -> Told:
+def _triples(row: State | None, event: Event) -> Step:
     """Every three in a row."""
-    row = [one for one in (row or ())[-2:] if event.end - one.end <= LONG]  # type: ignore[operator]
+    row = [earlier for earlier in (row or ())[-2:] if event.end - earlier.end <= LONG]  # type: ignore[operator]
     row.append(event)
     return row, [tuple(row)] if len(row) == 3 else []
 
 
-def _unbroken(waiting: State | None, event: Event) -> Told:
-    """Every A with every C after it, as long as there is no B."""
+def _unbroken(waiting: State | None, event: Event) -> Step:
+    """Every A with every C after it, without a B in between."""
     kind = event.tuples[0][1]
     if kind == "B":
         return [], []
-    waiting = [one for one in waiting or () if event.end - one.end <= WINDOW]  # type: ignore[operator]
+    waiting = [earlier for earlier in waiting or () if event.end - earlier.end <= WINDOW]  # type: ignore[operator]
     if kind == "A":
         return [*waiting, event], []
-    return waiting, [(one, event) for one in waiting]
+    return waiting, [(earlier, event) for earlier in waiting]
 
 
-BYTEWAX: dict[str, tuple[str, Callable[[State | None, Event], Told]]] = {
+BYTEWAX: dict[str, tuple[str, Callable[[State | None, Event], Step]]] = {
     "3 times": ("A", _triples),
     "absence in the middle": ("ABC", _unbroken),
 }
-"""Which types each needs, and its step. Bytewax tells time by events of the same key only, so it never says that
-something did not happen by the end of a window."""
+"""The event types that each form needs, and its step. In bytewax, time advances with events of the same key only, so it
+cannot detect an absence at the end of a window."""
 
 
 def _bytewax(name: str, stream: Sequence[Event]) -> Row:

@@ -1,4 +1,4 @@
-"""One step against two; `likewise evaluate composite` has 003's figures in full."""
+"""One step compared with two; `likewise evaluate composite` reproduces all figures of 003."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from likewise.events import Event
 
 
 def steps(_size: int, quick: bool) -> Iterator[Row]:
-    """003 figures 6 and 7 at a few places of their axes, by processor time."""
+    """A few points of 003 figures 6 and 7, in processor time."""
     count = 200 if quick else 1_000
     for groups in (1, 10, 100):
         world = grouped(count, starts=count, groups=groups)
@@ -23,8 +23,8 @@ def steps(_size: int, quick: bool) -> Iterator[Row]:
         world = grouped(profiles, starts=count, groups=1)
         taken = best(lambda w=world: measure(w, "one step", unique=True))  # type: ignore[misc]
         spent.append(taken.total / len(world.numbers))
-        yield row(f"one step, {profiles:,} profiles: an event", 1e6 * spent[-1], "µs")
-    yield row("times the time for 4 times the profiles", spent[1] / spent[0], "x", "<= 4: linear or better")
+        yield row(f"one step, {profiles:,} profiles: time per event", 1e6 * spent[-1], "µs")
+    yield row("growth of the time with 4 times the profiles", spent[1] / spent[0], "x", "<= 4: linear or better")
 
 
 def _ratio(world: PatternWorld, what: str, target: str) -> Row:
@@ -32,24 +32,24 @@ def _ratio(world: PatternWorld, what: str, target: str) -> Row:
         method: best(lambda m=method: measure(world, m, unique=True)).total  # type: ignore[misc]
         for method in METHODS
     }
-    each = ", ".join(f"{method} {1e6 * seconds / len(world.numbers):.0f}" for method, seconds in taken.items())
+    times = ", ".join(f"{method} {1e6 * seconds / len(world.numbers):.0f}" for method, seconds in taken.items())
     return row(f"{what}: two steps / one step", taken["two steps"] / taken["one step"], "x", target) | {
-        "note": f"µs an event: {each}"
+        "note": f"µs per event: {times}"
     }
 
 
 def responses(_size: int, quick: bool) -> Iterator[Row]:
-    """Response time of the composite against that of its last primitive event alone."""
+    """Response time of the composite, compared with that of its last primitive event alone."""
     count = 2_000 if quick else 20_000
     stream = [Event(str(i), (("value", -(i % 2)),), (), 1000 * i, 1000 * i) for i in range(count)]
     [composite] = PatternWorld([(0, -1)], []).patterns()
-    made: dict[str, Detector] = {
+    detectors: dict[str, Detector] = {
         "the last event alone": Detector(compiled=False),
         "the composite, one step": Detector(compiled=False),
         "the composite, two steps": TwoStepDetector(),
         "the composite, compiled": Detector(),
     }
-    for name, detector in made.items():
+    for name, detector in detectors.items():
         alone = "alone" in name
         detector.add("p", profile(-1) if alone else composite)
         taken = response(detector, stream)

@@ -1,4 +1,4 @@
-"""What the benchmark of composite events is measured on, and how: patterns, streams and two clocks."""
+"""Patterns, event streams and clocks of the benchmark of composite events."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ FIRST = Duplicates(Keep.FIRST)
 
 
 class Spent(NamedTuple):
-    """Seconds by the clock on the wall, and of the processor; the latter does not mind a busy machine."""
+    """Seconds of wall-clock time and of processor time, which other work on the machine affects less."""
 
     wall: float
     cpu: float
@@ -44,12 +44,12 @@ def row(what: str, value: float, unit: str, target: str = "") -> Row:
 
 
 def rate(what: str, count: int, spent: Spent, target: str = "") -> Row:
-    """A row of events per second by both clocks."""
+    """A row of events per second in both times."""
     return row(what, count / spent.wall, "events/s", target) | {"by processor time": round(count / spent.cpu)}
 
 
 def timed(work: Callable[[], Any]) -> tuple[Spent, Any]:
-    """The time of one run, and what it gave."""
+    """The time of one run, and its result."""
     gc.collect()
     wall, cpu = time.perf_counter(), time.process_time()
     result = work()
@@ -57,7 +57,7 @@ def timed(work: Callable[[], Any]) -> tuple[Spent, Any]:
 
 
 def best(make: Callable[[], Detector], work: Callable[[Detector], Any], times: int = 3) -> tuple[Spent, Any]:
-    """The best of several runs, each with a fresh detector, since a busy machine only ever adds time."""
+    """The best of several runs, each with a new detector, since other work on the machine only adds time."""
     runs = []
     for _ in range(times):
         detector = make()
@@ -66,13 +66,13 @@ def best(make: Callable[[], Detector], work: Callable[[Detector], Any], times: i
 
 
 def deploy(detector: Detector, patterns: Sequence[Composite]) -> None:
-    """Add them all."""
+    """Add all patterns."""
     for number, pattern in enumerate(patterns):
         detector.add(f"p{number}", pattern)
 
 
 def ready(patterns: Sequence[Composite], stream: Sequence[Event], **options: Any) -> Detector:
-    """A detector that has its patterns and is warm."""
+    """A warm detector with these patterns."""
     detector = Detector(**options)
     deploy(detector, patterns)
     detector.publish_batch(stream[:100])
@@ -100,11 +100,11 @@ def readings(count: int, *, seed: int = 2) -> list[Event]:
     return [Event(str(i), (("value", chance.randint(-SPAN, SPAN)),), (), 1000 * i, 1000 * i) for i in range(count)]
 
 
-# the same by meaning: words for numbers
+# the same with words instead of numbers, compared by meaning
 
 
 class Words(NamedTuple):
-    """Synonyms: each entry has the word that is asked for and another for the same thing."""
+    """Synonyms: each entry has the subscribed word and a synonym."""
 
     attributes: list[tuple[str, str]]
     values: list[tuple[str, str]]
@@ -115,7 +115,7 @@ class Words(NamedTuple):
         from likewise.semantics import WordNet
 
         wordnet = WordNet.load()
-        nouns = [one.words for one in wordnet.synsets() if one.part == "noun" and len(one.words) > 1]
+        nouns = [synset.words for synset in wordnet.synsets() if synset.part == "noun" and len(synset.words) > 1]
         chosen = random.Random(seed).sample(nouns, attributes + values)
         plain = [(words[0].replace("_", " "), words[1].replace("_", " ")) for words in chosen]
         return cls(plain[:attributes], plain[attributes:])
@@ -123,21 +123,21 @@ class Words(NamedTuple):
     def sequences(self, count: int) -> list[Composite]:
         """Distinct (A; Z) pairs of `attribute~ = value~`, over all attributes and two fifths of the values."""
         values = self.values[: 2 * len(self.values) // 5]
-        every = [Predicate(n, Operator.EQ, v, True, True) for n, _ in self.attributes for v, _ in values]
-        chosen = random.Random(1).sample(every, 2 * count)
+        predicates = [Predicate(n, Operator.EQ, v, True, True) for n, _ in self.attributes for v, _ in values]
+        chosen = random.Random(1).sample(predicates, 2 * count)
         return [
             pair(Profile((a,)), Profile((z,)), Consumption.UNIQUE)
             for a, z in zip(chosen[::2], chosen[1::2], strict=True)
         ]
 
     def readings(self, count: int, *, seed: int = 2) -> list[Event]:
-        """Any attribute and any value, each by either of its words: two in five are asked for."""
+        """Any attribute and any value, each as either of its words; patterns use two fifths of the values."""
         chance = random.Random(seed)
         tuples = [
             (chance.choice(chance.choice(self.attributes)), chance.choice(chance.choice(self.values)))
             for _ in range(count)
         ]
-        return [Event(str(i), (one,), (), 1000 * i, 1000 * i) for i, one in enumerate(tuples)]
+        return [Event(str(i), (pair,), (), 1000 * i, 1000 * i) for i, pair in enumerate(tuples)]
 
 
 # one keyed pattern: A then B in the same room

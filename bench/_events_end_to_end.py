@@ -1,7 +1,7 @@
-"""From a file to what was found: `likewise match` and `likewise detect` beside polars and DuckDB on the same files.
+"""From a file to the results: `likewise match` and `detect`, compared with polars and DuckDB on the same files.
 
-All take one core and count their output. The keyed pair is an alarm, then high pressure on the same machine within ten
-minutes; polars and DuckDB do it by hand with an as-of join.
+All use one core and count their output. The keyed pair is an alarm, then high pressure on the same machine within ten
+minutes; the queries for polars and DuckDB are hand-written as-of joins.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ TARGETS = {"jsonl": 300_000, "csv": 800_000, "parquet": 800_000}
 
 
 def rows(size: int) -> Iterator[dict[str, object]]:
-    """Rates of commands and peers, events a second of one core's time."""
+    """Rates of commands and peers, in events per second of processor time."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         _write(folder, size)
@@ -52,7 +52,7 @@ def rows(size: int) -> Iterator[dict[str, object]]:
 
 
 def _best(work: Callable[[], int], rounds: int = 3) -> tuple[float, int]:
-    """The first round loads kernels and is not counted."""
+    """The best time of some rounds, without the first, which loads kernels; and the last result."""
     taken, found = [], 0
     for _ in range(rounds):
         begin = process_time()
@@ -62,7 +62,7 @@ def _best(work: Callable[[], int], rounds: int = 3) -> tuple[float, int]:
 
 
 def _run(folder: Path, command: str, kind: str) -> int:
-    """A command in this process, with its output counted in lines."""
+    """Run a command in this process; returns the number of lines that it printed."""
     from likewise.cli.app import run
 
     out = io.StringIO()
@@ -82,8 +82,8 @@ def _write(folder: Path, size: int) -> None:
             time = (begin + timedelta(milliseconds=100 * number)).isoformat().replace("+00:00", "Z")
             kind = "alarm" if dice.random() < 0.002 else dice.choice(kinds)
             machine, reading = f"machine {dice.randrange(1000)}", round(dice.uniform(0, 100), 1)
-            said = {"type": kind, "machine": machine, "reading": reading}
-            lines.write(json.dumps({"id": f"e{number}", "time": time, "attributes": said}) + "\n")
+            attributes = {"type": kind, "machine": machine, "reading": reading}
+            lines.write(json.dumps({"id": f"e{number}", "time": time, "attributes": attributes}) + "\n")
             table.write(f"e{number},{time},{kind},{machine},{reading}\n")
     pq.write_table(arrow_csv.read_csv(folder / "events.csv"), folder / "events.parquet")
 

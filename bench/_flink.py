@@ -1,9 +1,9 @@
-"""A peer for the keyed pattern: Flink's MATCH_RECOGNIZE over a CSV file, in a Python environment of its own.
+"""A peer for the keyed pattern: Flink's MATCH_RECOGNIZE over a CSV file, in a separate Python environment.
 
-Flink's pins do not go with ours, so the first use installs it below the user's cache folder (850 MB on the disk); later
-uses find it there. `LIKEWISE_BENCH_FLINK=0` leaves Flink out.
+Flink's pinned dependencies conflict with ours, so the first use installs it in the user's cache folder (850 MB), where
+later uses find it. `LIKEWISE_BENCH_FLINK=0` skips Flink.
 
-By hand: `python bench/_flink.py EVENTS.csv first`.
+On its own: `python bench/_flink.py EVENTS.csv first`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from typing import Any
 
 VERSION = "2.2.1"
 PYTHONS = ((3, 9), (3, 12))
-"""The first and the last Python that this version of Flink runs on."""
+"""The oldest and the newest Python that this version of Flink supports."""
 INSTALL_LIMIT = 900.0
 TINY = 1_000
 SKIP = {"first": "PAST LAST ROW", "each": "TO NEXT ROW"}
@@ -32,7 +32,7 @@ Answer = dict[str, Any]
 
 
 class _UnavailableError(Exception):
-    """Why Flink cannot be had here."""
+    """Why Flink cannot run here."""
 
 
 def keyed_pattern(
@@ -46,47 +46,47 @@ def keyed_pattern(
 ) -> Answer:
     """Run "A then B, same room, within 30 minutes" on Flink over a file of `write_events`.
 
-    `most_pairs` says which pairs at most are told, which is what AFTER MATCH SKIP decides:
+    `most_pairs` selects the reported pairs, through AFTER MATCH SKIP:
 
-    - `first` (PAST LAST ROW): the first A of a room with the next B, both then used up; the A's between them are too.
-    - `each` (TO NEXT ROW): every A with the next B of its room, so that one B may close several A's.
+    - `first` (PAST LAST ROW): the first A of a room with the next B; both are consumed, and the A's between them, too.
+    - `each` (TO NEXT ROW): every A with the next B of its room, so one B may complete several A's.
 
-    MATCH_RECOGNIZE has no "all pairs": no A is told with a second B. Flink leaves out a distance of exactly 30 minutes.
-    Where the first A is too old for the B, Flink takes the oldest one that is not. With `form="triples"` the pattern is
-    "three A's in a row, same room, within 20 minutes" instead.
+    MATCH_RECOGNIZE has no "all pairs": an A is never reported with a second B. Flink excludes a distance of exactly 30
+    minutes. If the first A is too old for the B, Flink takes the oldest one that is not. With `form="triples"` the
+    pattern is "three A's in a row, same room, within 20 minutes" instead.
 
-    The answer has `events`, `matches`, `seconds` of the better of two runs in a JVM that is up, `overhead` (the same
-    for 1,000 events: planning, start and end of a job) and `rate`, the events per second of the difference, which is
-    the friendliest way to put it. `first` and `first_rate` are those of the first of the two runs, which compiles as it
-    goes and may well take twice as long. `reading` is what the same takes without the pattern, and `pattern_rate` the
-    rate of the difference. `timeout` bounds the run, `INSTALL_LIMIT` the installation;
-    where there is no Flink, the answer is `{"skipped": why}` and never an exception.
+    The answer has `events`, `matches`, `seconds` of the better of two runs in a running JVM, `overhead` (the same for
+    1,000 events: planning, start and end of a job) and `rate`, the events per second of the difference, the most
+    favourable rate for Flink. `first` and `first_rate` are those of the first run, which includes compilation and may
+    take twice as long. `reading` is the time without the pattern, and `pattern_rate` the rate of the difference.
+    `timeout` limits the run, `INSTALL_LIMIT` the installation; without Flink the answer is `{"skipped": why}`, never an
+    exception.
     """
     try:
-        asked: dict[str, Any] = {"skip": _skip(most_pairs), "mode": mode, "listed": listed, "form": form}
-        return _measure(Path(events_csv).resolve(), timeout=timeout, **asked)
+        job: dict[str, Any] = {"skip": _skip(most_pairs), "mode": mode, "listed": listed, "form": form}
+        return _measure(Path(events_csv).resolve(), timeout=timeout, **job)
     except (_UnavailableError, OSError, ValueError) as error:
         return {"skipped": str(error)}
 
 
 def keyed_row(stream: Iterable[Any], *, timeout: float = 900) -> Answer:
     """A row for a table: first pairs of these events (which have a `type` a to d and a `room`) on Flink."""
-    told = keyed_answer(stream, most_pairs="first", timeout=timeout)
+    answer = keyed_answer(stream, most_pairs="first", timeout=timeout)
     what = f"peer: Flink {VERSION} MATCH_RECOGNIZE from CSV, first pairs"
-    if "skipped" in told:
-        return {"what": what, "value": "skipped", "unit": "events/s", "note": told["skipped"]}
-    note = f"{described(told)}; {told['first_rate']:,.0f} in the first pass, not yet warm"
-    return {"what": f"{what} ({told['matches']:,})", "value": round(told["rate"]), "unit": "events/s", "note": note}
+    if "skipped" in answer:
+        return {"what": what, "value": "skipped", "unit": "events/s", "note": answer["skipped"]}
+    note = f"{described(answer)}; {answer['first_rate']:,.0f} in the first pass, not yet warm"
+    return {"what": f"{what} ({answer['matches']:,})", "value": round(answer["rate"]), "unit": "events/s", "note": note}
 
 
 def triples_row(stream: Iterable[Any], *, timeout: float = 900) -> Answer:
     """A row for a table: every three A's in a row in one room on Flink."""
-    told = keyed_answer(stream, most_pairs="each", timeout=timeout, form="triples")
+    answer = keyed_answer(stream, most_pairs="each", timeout=timeout, form="triples")
     what = f"peer: Flink {VERSION} MATCH_RECOGNIZE from CSV, A{{3}}"
-    if "skipped" in told:
-        return {"what": what, "value": "skipped", "unit": "events/s", "note": told["skipped"]}
-    rate = round(told["rate"])
-    return {"what": f"{what} ({told['matches']:,})", "value": rate, "unit": "events/s", "note": described(told)}
+    if "skipped" in answer:
+        return {"what": what, "value": "skipped", "unit": "events/s", "note": answer["skipped"]}
+    rate = round(answer["rate"])
+    return {"what": f"{what} ({answer['matches']:,})", "value": rate, "unit": "events/s", "note": described(answer)}
 
 
 def keyed_answer(stream: Iterable[Any], *, most_pairs: str, timeout: float = 900, form: str = "pairs") -> Answer:
@@ -97,10 +97,10 @@ def keyed_answer(stream: Iterable[Any], *, most_pairs: str, timeout: float = 900
         return keyed_pattern(path, most_pairs=most_pairs, timeout=timeout, form=form)
 
 
-def described(told: Answer) -> str:
-    """What a rate is made of."""
-    note = f"{told['cores']} cores, {told['seconds']:.1f} s less {told['overhead']:.1f} s of planning and starting"
-    return f"{note}; without the pattern {told['reading']:.1f} s, so {told['pattern_rate']:,.0f} for the pattern alone"
+def described(answer: Answer) -> str:
+    """How a rate was computed."""
+    note = f"{answer['cores']} cores, {answer['seconds']:.1f} s less {answer['overhead']:.1f} s of start-up"
+    return f"{note}; without the pattern {answer['reading']:.1f} s, so the pattern alone {answer['pattern_rate']:,.0f}"
 
 
 def _columns(event: Any) -> tuple[str, int, str, str]:
@@ -109,9 +109,9 @@ def _columns(event: Any) -> tuple[str, int, str, str]:
 
 
 def write_events(path: Path, rows: Iterable[tuple[str, int, str, str]]) -> int:
-    """Write id, milliseconds, type (A or B; others are noise) and room, with no header; give back how many.
+    """Write id, milliseconds, type (A or B; others are noise) and room, without a header; returns the number of rows.
 
-    They must come in order of time: there is no allowance for late ones, which Flink would drop or not as it happens.
+    They must be in order of time: Flink may drop late events, depending on timing.
     """
     count = 0
     with path.open("w", encoding="utf-8", newline="") as file:
@@ -127,29 +127,29 @@ def _skip(most_pairs: str) -> str:
     return SKIP[most_pairs]
 
 
-def _measure(events: Path, *, timeout: float, mode: str, **asked: Any) -> Answer:
+def _measure(events: Path, *, timeout: float, mode: str, **options: Any) -> Answer:
     python, spent = _environment()
     with tempfile.TemporaryDirectory(prefix="likewise-flink-") as folder:
         tiny = Path(folder) / "tiny.csv"
         count = _copy_head(events, tiny)
         cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-        task = {"whole": str(events), "tiny": str(tiny), "mode": mode, "cores": cores, **asked}
+        task = {"whole": str(events), "tiny": str(tiny), "mode": mode, "cores": cores, **options}
         job = Path(__file__).with_name("_flink_job.py")
         output = _bounded([str(python), str(job), json.dumps(task)], timeout=timeout, folder=Path(folder))
-    told: Answer = json.loads(output.strip().splitlines()[-1])
-    rates = {"rate": _rate(count, told, "seconds"), "first_rate": _rate(count, told, "first")}
-    rates["pattern_rate"] = count / max(told["seconds"] - told["reading"], 1e-3)
-    return {"events": count, **rates, **told, "mode": mode, "cores": cores, "installation": spent}
+    answer: Answer = json.loads(output.strip().splitlines()[-1])
+    rates = {"rate": _rate(count, answer, "seconds"), "first_rate": _rate(count, answer, "first")}
+    rates["pattern_rate"] = count / max(answer["seconds"] - answer["reading"], 1e-3)
+    return {"events": count, **rates, **answer, "mode": mode, "cores": cores, "installation": spent}
 
 
-def _rate(count: int, told: Answer, run: str) -> float:
-    """Events per second without the overhead, unless the run is too short to tell the two apart."""
-    net: float = told[run] - told["overhead"]
-    return count / (net if net > told["overhead"] / 10 else told[run])
+def _rate(count: int, answer: Answer, run: str) -> float:
+    """Events per second without the overhead, unless the run is too short to subtract it."""
+    net: float = answer[run] - answer["overhead"]
+    return count / (net if net > answer["overhead"] / 10 else answer[run])
 
 
 def _copy_head(events: Path, tiny: Path) -> int:
-    """The first of the events in a file of their own; the number of all."""
+    """Copy the first events to another file; returns the number of all events."""
     count = 0
     with events.open(encoding="utf-8") as source, tiny.open("w", encoding="utf-8") as target:
         for count, line in enumerate(source, start=1):
@@ -162,7 +162,7 @@ def _copy_head(events: Path, tiny: Path) -> int:
 
 
 def _environment() -> tuple[Path, float]:
-    """The Python that has Flink, installed if need be, and the seconds this took."""
+    """The Python with Flink, which is installed if needed, and the seconds of the installation."""
     if os.environ.get("LIKEWISE_BENCH_FLINK") == "0":
         raise _UnavailableError("LIKEWISE_BENCH_FLINK is 0")
     _need_java()
@@ -171,11 +171,11 @@ def _environment() -> tuple[Path, float]:
     if _python(home).exists():
         return _python(home), 0.0
     cache.mkdir(parents=True, exist_ok=True)
-    print(f"installing Flink {VERSION} below {cache}, once", file=sys.stderr, flush=True)
+    print(f"installing Flink {VERSION} in {cache}, once", file=sys.stderr, flush=True)
     started = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="new-", dir=cache) as made:
         _install(Path(made) / "env", Path(made))
-        # Moved into place whole, so that a run cut short leaves nothing that looks ready.
+        # Moved when complete, so that an interrupted installation is not used.
         if not home.exists():
             os.replace(Path(made) / "env", home)
     return _python(home), time.monotonic() - started
@@ -192,7 +192,7 @@ def _python(home: Path) -> Path:
 
 
 def _install(env: Path, folder: Path) -> None:
-    """With uv where it is, which is three times as fast, else or when that fails with venv and pip."""
+    """Install with uv, which is three times as fast; without it, or if it fails, with venv and pip."""
     ours = PYTHONS[0] <= sys.version_info[:2] <= PYTHONS[1]
     wanted = sys.executable if ours else "{}.{}".format(*PYTHONS[1])
     package = f"apache-flink=={VERSION}"
@@ -204,7 +204,7 @@ def _install(env: Path, folder: Path) -> None:
         pip = [python, "-m", "pip", "install", "--no-input", package]
         ways.append(([sys.executable, "-m", "venv", "--clear", str(env)], pip))
     if not ways:
-        raise _UnavailableError(f"Flink {VERSION} is not made for Python {sys.version_info[0]}.{sys.version_info[1]}")
+        raise _UnavailableError(f"Flink {VERSION} does not support Python {sys.version_info[0]}.{sys.version_info[1]}")
     until = time.monotonic() + INSTALL_LIMIT
     for number, commands in enumerate(ways, start=1):
         try:
@@ -220,7 +220,7 @@ def _install(env: Path, folder: Path) -> None:
 
 
 def _bounded(command: Sequence[str], *, timeout: float, folder: Path) -> str:
-    """The output of a command that may take so long and no longer, with whatever it started (Flink's is a JVM)."""
+    """The output of a command with a time limit, which also applies to its child processes (Flink starts a JVM)."""
     name = " ".join(Path(part).name for part in command[:2])
     clean = {key: value for key, value in os.environ.items() if key not in {"PYTHONPATH", "VIRTUAL_ENV", "FLINK_HOME"}}
     with (folder / "errors").open("w+", encoding="utf-8", errors="replace") as errors:
@@ -241,14 +241,14 @@ def _bounded(command: Sequence[str], *, timeout: float, folder: Path) -> str:
         finally:
             _end(process)
         errors.seek(0)
-        said = errors.read()
+        log = errors.read()
     if process.returncode:
-        raise _UnavailableError(f"{name} failed: {_last_words(said)}")
+        raise _UnavailableError(f"{name} failed: {_cause(log)}")
     return output
 
 
 def _end(process: subprocess.Popen[str]) -> None:
-    """End the process and all of its group, unless it has ended by itself: a JVM of Flink's goes with its parent."""
+    """Kill the process and its group, unless it has ended: Flink's JVM ends with its parent."""
     if process.poll() is not None:
         return
     if hasattr(os, "killpg"):
@@ -258,11 +258,11 @@ def _end(process: subprocess.Popen[str]) -> None:
     process.wait()
 
 
-def _last_words(said: str) -> str:
+def _cause(log: str) -> str:
     """The innermost cause of a Java trace, else the last line."""
-    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    lines = [line.strip() for line in log.splitlines() if line.strip()]
     causes = [line for line in lines if line.startswith("Caused by:")]
-    return (causes or lines or ["no word of why"])[-1][:300]
+    return (causes or lines or ["no error message"])[-1][:300]
 
 
 if __name__ == "__main__":

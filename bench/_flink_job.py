@@ -1,8 +1,8 @@
 """The keyed pattern as Flink SQL; runs in the environment that `_flink.py` makes, and prints one line of JSON.
 
 The argument is one JSON object: `whole` and `tiny` (CSV files), `skip` (what follows AFTER MATCH SKIP), `mode`
-(`streaming` or `batch`), `cores`, `form` (`pairs` or `triples`), and `listed` (also give back the pairs themselves, for
-checking; small files only).
+(`streaming` or `batch`), `cores`, `form` (`pairs` or `triples`), and `listed` (also return the pairs themselves, for
+checks; small files only).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ CREATE TEMPORARY TABLE {name}_events (
 ) WITH ('connector' = 'filesystem', 'path' = '{path}', 'format' = 'csv')
 """
 
-# C and D are dropped first, as anyone would: what then stands between an A and the next B of its room can only be an A.
+# C and D are filtered out first, so only A's can be between an A and the next B of its room.
 PAIRS = """
 CREATE TEMPORARY VIEW {name}_pairs AS
 SELECT * FROM (SELECT * FROM {name}_events WHERE type IN ('A', 'B')) MATCH_RECOGNIZE (
@@ -34,7 +34,7 @@ SELECT * FROM (SELECT * FROM {name}_events WHERE type IN ('A', 'B')) MATCH_RECOG
 )
 """
 
-# A repeated one: every three A's in a row.
+# Every three A's in a row.
 TRIPLES = """
 CREATE TEMPORARY VIEW {name}_pairs AS
 SELECT * FROM (SELECT * FROM {name}_events WHERE type = 'A') MATCH_RECOGNIZE (
@@ -48,13 +48,13 @@ SELECT * FROM (SELECT * FROM {name}_events WHERE type = 'A') MATCH_RECOGNIZE (
 
 FORMS = {"pairs": PAIRS, "triples": TRIPLES}
 
-# Counted by the hour, so that a stream, too, answers with a few rows and not with a running total for every match.
+# Counted by hour, so that streaming mode returns a few rows, not a running total for every match.
 COUNT = """
 SELECT window_start, COUNT(*) FROM TABLE(TUMBLE(TABLE {name}_pairs, DESCRIPTOR(done), INTERVAL '1' HOUR))
 GROUP BY window_start, window_end
 """
 
-# The same without the pattern: what reading and counting take, which the others do not do in their time.
+# The same without the pattern: the time of reading and counting, which the times of the other systems do not include.
 READ = """
 SELECT window_start, COUNT(*) FROM TABLE(
     TUMBLE((SELECT * FROM {name}_events WHERE type IN ('A', 'B')), DESCRIPTOR(moment), INTERVAL '1' HOUR)
@@ -65,19 +65,19 @@ SELECT window_start, COUNT(*) FROM TABLE(
 def main(
     *, whole: str, tiny: str, skip: str, mode: str, cores: int, listed: bool = False, form: str = "pairs"
 ) -> dict[str, Any]:
-    """Seconds and matches of the whole file, and the seconds that a file of next to nothing takes."""
+    """Seconds and matches of the whole file, and the seconds of a tiny file."""
     tables = _environment(mode, cores)
     for name, path in (("tiny", tiny), ("whole", whole)):
         tables.execute_sql(SOURCE.format(name=name, path=Path(path).resolve().as_uri()))
         tables.execute_sql(FORMS[form].format(name=name, skip=skip))
-    _count(tables, "tiny")  # loads classes and starts the planner, which is not what is asked for here
-    # The better of two each: what stands beside it is measured warm, too, and a busy machine only ever adds time.
+    _count(tables, "tiny")  # loads classes and starts the planner, which is not measured
+    # The better of two runs: the other systems are measured warm, too, and other work on the machine only adds time.
     overhead, _ = min(_count(tables, "tiny") for _ in range(2))
     runs = [_count(tables, "whole") for _ in range(2)]
     reading = min(_timed(tables, READ.format(name="whole"))[0] for _ in range(2))
     seconds, matches = min(runs)
     if any(found != matches for _, found in runs):
-        raise SystemExit(f"two runs told {runs[0][1]} and {runs[1][1]} matches: are the events in order of time?")
+        raise SystemExit(f"two runs found {runs[0][1]} and {runs[1][1]} matches: are the events in order of time?")
     answer: dict[str, Any] = {"matches": matches, "seconds": seconds, "first": runs[0][0], "overhead": overhead}
     answer |= {"reading": reading, "version": version("apache-flink")}
     if listed:

@@ -1,8 +1,8 @@
-"""Names of devices against kinds of them: how often a join finds the right kind.
+"""Names of devices and kinds of devices: how often a join finds the right kind.
 
-Three lists are made, from WordNet and from a list of appliances; the numbers of the join's formula were chosen on lists
-made in this way. The fourth, `devices.csv`, was written by hand, and no number was chosen on it. In every list some
-names are strangers: what they name is none of the kinds, so that every partner they get is wrong.
+Three lists are generated, from WordNet and from a list of appliances; the join's parameters were tuned on lists like
+these. The fourth, `devices.csv`, was written by hand and not used for tuning. In every list some names are strangers:
+their kind is not in the list, so any partner they get is wrong.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ MODIFIERS = """lobby; second floor; north; old; wireless; spare; rooftop; kitche
 industrial; workshop; guest room; blue; main; auxiliary; Acme; Nordwind"""
 KINDS = 40
 STRANGE = 5
-"""Of so many kinds that have names in a made list, one is left out."""
+"""One in this number of kinds with names is left out of a generated list."""
 NOBODY = ""
 """The kind of a stranger."""
 SEEDS = 4
@@ -27,7 +27,7 @@ SEEDS = 4
 
 @dataclass(frozen=True)
 class NameList:
-    """Kinds, and names of which each has one of them, or is a stranger."""
+    """Kinds, and names, each of one of the kinds or a stranger."""
 
     what: str
     kinds: list[str]
@@ -36,7 +36,7 @@ class NameList:
 
 
 def name_lists(data: Path) -> Iterator[NameList]:
-    """All of them; the made ones with several seeds."""
+    """All lists; the generated ones with several seeds."""
     wordnet = WordNet.load()
     for seed in range(SEEDS):
         yield _listed("WordNet", list(_hyponyms(wordnet, random.Random(seed))), random.Random(seed))
@@ -68,7 +68,7 @@ def _listed(what: str, kinds: Sequence[tuple[str, list[str]]], chance: random.Ra
 
 
 def _instruments(wordnet: WordNet) -> list[int]:
-    """Everything below `instrumentality`, wider before narrower."""
+    """All synsets below `instrumentality`, broader ones before narrower ones."""
     senses = wordnet.senses("instrumentality", part="noun")
     found = {next(sense.synset for sense in senses if "instrumentation" in wordnet.words(sense.synset)): None}
     order = list(found)
@@ -83,10 +83,10 @@ def _instruments(wordnet: WordNet) -> list[int]:
 def _below(wordnet: WordNet, synset: int) -> set[int]:
     found, pending = {synset}, [synset]
     while pending:
-        for one in wordnet.pointers(pending.pop(), ["~"]):
-            if one not in found:
-                found.add(one)
-                pending.append(one)
+        for narrower in wordnet.pointers(pending.pop(), ["~"]):
+            if narrower not in found:
+                found.add(narrower)
+                pending.append(narrower)
     return found
 
 
@@ -95,20 +95,20 @@ def _plain(word: str) -> bool:
 
 
 def _hyponyms(wordnet: WordNet, chance: random.Random) -> Iterator[tuple[str, list[str]]]:
-    """Kinds of which none contains another, in the first sense of their word, with synonyms and narrower terms."""
-    pool = [one for one in _instruments(wordnet) if 3 <= len(wordnet.pointers(one, ["~"])) <= 25]
-    pool = [one for one in pool if _plain(wordnet.words(one)[0])]
+    """Kinds that do not contain each other, in the first sense of their word, with synonyms and narrower terms."""
+    pool = [synset for synset in _instruments(wordnet) if 3 <= len(wordnet.pointers(synset, ["~"])) <= 25]
+    pool = [synset for synset in pool if _plain(wordnet.words(synset)[0])]
     chance.shuffle(pool)
     covered: set[int] = set()
     made = 0
     for synset in pool:
         [kind, *synonyms] = wordnet.words(synset)
         senses = wordnet.senses(kind, part="noun")
-        below = _below(wordnet, synset)
-        if below & covered or not senses or senses[0].synset != synset:
+        inside = _below(wordnet, synset)
+        if inside & covered or not senses or senses[0].synset != synset:
             continue
-        covered |= below
-        narrower = [wordnet.words(one)[0] for one in wordnet.pointers(synset, ["~"])]
+        covered |= inside
+        narrower = [wordnet.words(below)[0] for below in wordnet.pointers(synset, ["~"])]
         headed = [word for word in narrower if word.split()[-1] == kind.split()[-1]]
         others = [word for word in narrower if word not in headed]
         some = chance.sample(headed, min(2, len(headed))) + chance.sample(others, 1 if others else 0)
@@ -119,7 +119,7 @@ def _hyponyms(wordnet: WordNet, chance: random.Random) -> Iterator[tuple[str, li
 
 
 def _same_heads(wordnet: WordNet, chance: random.Random) -> Iterator[tuple[str, list[str]]]:
-    """Kinds of two words, of which several have the second in common: machines, lamps, pumps."""
+    """Kinds of two words, several with the same second word: machines, lamps, pumps."""
     by_head: dict[str, list[int]] = {}
     for synset in _instruments(wordnet):
         words = wordnet.words(synset)
@@ -132,16 +132,16 @@ def _same_heads(wordnet: WordNet, chance: random.Random) -> Iterator[tuple[str, 
         for synset in chance.sample(by_head[head], min(5, len(by_head[head]))):
             if not set(wordnet.pointers(synset, ["~", "@"])) & set(chosen):
                 chosen.append(synset)
-    # Mixed, so that strangers share their second word with kinds.
+    # Shuffled, so that strangers share their second word with kinds.
     chance.shuffle(chosen)
     for synset in chosen:
         [kind, *synonyms] = wordnet.words(synset)
-        narrower = [wordnet.words(one)[0] for one in wordnet.pointers(synset, ["~"])]
+        narrower = [wordnet.words(below)[0] for below in wordnet.pointers(synset, ["~"])]
         yield kind, [*synonyms[:2], *narrower[:2]]
 
 
 def _appliances(data: Path) -> list[tuple[str, list[str]]]:
-    """The types of the list that have synonyms, each with up to three."""
+    """The appliance types with synonyms, up to three each."""
     import yaml
 
     found: dict[str, list[str]] = {}
@@ -149,8 +149,11 @@ def _appliances(data: Path) -> list[tuple[str, list[str]]]:
         for name, about in (yaml.safe_load(file.read_text(encoding="utf-8")) or {}).items():
             synonyms = about.get("synonyms") if isinstance(about, dict) else None
             if isinstance(synonyms, list):
-                found[name] = [one for one in synonyms if isinstance(one, str)]
-    return [(name, [one for one in some if one not in found][:3]) for name, some in sorted(found.items())]
+                found[name] = [synonym for synonym in synonyms if isinstance(synonym, str)]
+    return [
+        (name, [synonym for synonym in synonyms if synonym not in found][:3])
+        for name, synonyms in sorted(found.items())
+    ]
 
 
 def _by_hand() -> NameList:
@@ -165,17 +168,17 @@ def _by_hand() -> NameList:
 def judged(
     lists: Sequence[NameList], join: Callable[[NameList, dict[str, object]], list[tuple[str, str]]]
 ) -> dict[str, float]:
-    """How often the best kind is right; at 0.5, precision, recall, and how many partners there are for a stranger."""
-    known = sum(truth != NOBODY for one in lists for truth in one.truth)
-    strangers = sum(len(one.names) for one in lists) - known
-    best = [pair for one in lists for pair in join(one, {"best": 1})]
-    above = [pair for one in lists for pair in join(one, {"threshold": 0.5})]
+    """How often the best kind is right; at threshold 0.5: precision, recall, and partners per stranger."""
+    known = sum(truth != NOBODY for names in lists for truth in names.truth)
+    strangers = sum(len(names.names) for names in lists) - known
+    best = [pair for names in lists for pair in join(names, {"best": 1})]
+    above = [pair for names in lists for pair in join(names, {"threshold": 0.5})]
     right = sum(kind == truth for kind, truth in above)
     met = [pair for pair in above if pair[1] != NOBODY]
     return {
         "value": sum(kind == truth for kind, truth in best) / known,
         "precision": right / max(1, len(above)),
         "recall": right / known,
-        "but for strangers": right / max(1, len(met)),
-        "strangers": (len(above) - len(met)) / max(1, strangers),
+        "precision without strangers": right / max(1, len(met)),
+        "partners per stranger": (len(above) - len(met)) / max(1, strangers),
     }

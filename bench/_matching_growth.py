@@ -86,12 +86,12 @@ def _first_sight(matcher: Matcher, data: ThematicDataset, size: int, *, target: 
     for at, value in enumerate(values[:size]):
         matcher.add(Profile((Predicate(names[at % 20], Operator.EQ, value, True, True),)))
     matcher.match(Event.of({names[0]: "first", names[1]: "second"}))
-    # The words of evidence are encoded here for the first time, unless an earlier run has left them in the cache.
+    # Evidence encodes the words here for the first time, unless an earlier run left them in the cache.
     times = [seconds(lambda v=value: matcher.match(Event.of({names[0]: v}))) for value in values[size : size + 500]]
     approach = str(matcher.settings(Profile((Predicate("a", Operator.EQ, "b", True, True),))).approach)
     for share in (50, 99):
         goal = {"target": target} if share == 99 else {}
-        what = f"first sight of a term, {size:,} subscription terms, {approach}, p{share}"
+        what = f"a new term, {size:,} subscription terms, {approach}, p{share}"
         yield {"what": what, "value": 1e3 * float(np.percentile(times, share)), "unit": "ms", **goal}
 
 
@@ -103,15 +103,15 @@ def change(space: Space, data: ThematicDataset, quick: bool) -> Iterator[Row]:
     events = events_for(profiles)
     matcher = filled(Matcher(Esa(space), approach="approximate"), profiles)
     matcher.match_batch(events)
-    times: dict[str, list[float]] = {"add one": [], "match the next event": [], "remove one": []}
+    times: dict[str, list[float]] = {"add a subscription": [], "match the next event": [], "remove a subscription": []}
     for number, value in enumerate(values[-count:]):
         profile = Profile((Predicate(names[number % 200], Operator.EQ, value, True, True),))
         handles: list[int] = []
-        times["add one"].append(seconds(lambda p=profile, h=handles: h.append(matcher.add(p))))
+        times["add a subscription"].append(seconds(lambda p=profile, h=handles: h.append(matcher.add(p))))
         times["match the next event"].append(seconds(lambda n=number: matcher.match(events[n % len(events)])))
-        times["remove one"].append(seconds(lambda h=handles: matcher.remove(h[0])))
+        times["remove a subscription"].append(seconds(lambda h=handles: matcher.remove(h[0])))
     for what, spent in times.items():
-        goals = ({"target": "< 1"}, {"target": "< 50"}) if "one" in what else ({}, {"target": "< 50"})
+        goals = ({"target": "< 1"}, {"target": "< 50"}) if "subscription" in what else ({}, {"target": "< 50"})
         yield {"what": f"{what}, mean", "value": 1e3 * float(np.mean(spent)), "unit": "ms", **goals[0]}
         yield {"what": f"{what}, longest", "value": 1e3 * max(spent), "unit": "ms", **goals[1]}
 
@@ -159,11 +159,11 @@ def churn(space: Space, _: ThematicDataset, quick: bool) -> Iterator[Row]:
     what = f"{total:,} subscriptions added and removed, {alive:,} at a time"
     yield {"what": f"{what}: mean", "value": 1e3 * spent / total, "unit": "ms", "target": "< 1"}
     yield {"what": f"{what}: longest", "value": 1e3 * longest, "unit": "ms", "target": "< 50"}
-    note = "a round through all objects of the process; gc.freeze() keeps it short"
-    pause = {"what": "longest round of Python's garbage collector", "value": 1e3 * collector.longest, "unit": "ms"}
+    note = "a full collection of all objects; gc.freeze() keeps it short"
+    pause = {"what": "longest garbage collection", "value": 1e3 * collector.longest, "unit": "ms"}
     yield pause | {"note": note}
     grown = (resident() - early) / (total - total // 3)
-    yield {"what": f"{what}: memory left behind by each", "value": grown, "unit": "B"}
+    yield {"what": f"{what}: memory not freed", "value": grown, "unit": "B/subscription"}
 
 
 def _say(message: str) -> None:

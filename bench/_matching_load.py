@@ -26,13 +26,13 @@ THEMES = (3, 10)
 
 
 def papers(space: Space, data: ThematicDataset, quick: bool) -> Iterator[Row]:
-    """Every approach over a warm vocabulary, the first pass with all words new, and the gap to plain NumPy."""
+    """Every approach with a warm vocabulary and with all words new, and the difference from plain NumPy."""
     for approach in AIMED if quick else APPROACHES:
         tags = data.themes(*THEMES) if approach == "thematic" else ((), ())
         events = [Event(e.id, e.tuples, tuple(tags[0]), e.start, e.end) for e in data.events]
         # Ranks depend on all attributes of an event, so the first pass of hybrid is long: a tenth is enough.
         events = events[::10] if approach == "hybrid" else events
-        profiles = [Profile(one.body.predicates, tuple(tags[1])) for one in data.subscriptions]
+        profiles = [Profile(subscription.body.predicates, tuple(tags[1])) for subscription in data.subscriptions]
         try:
             matcher = filled(Matcher(spaces=[space], approach=approach, threshold=0.3), profiles)
             first = seconds(lambda m=matcher, e=events: m.score_batch(m.encode(e)))
@@ -83,7 +83,7 @@ def _table(
 
 def peers(space: Space, data: ThematicDataset, quick: bool) -> Iterator[Row]:
     """A loop over pairs, as in the papers; and sentence embeddings with FAISS."""
-    profiles = [one.body for one in data.subscriptions]
+    profiles = [subscription.body for subscription in data.subscriptions]
     # A whole pass would take hours: the rate of two events is the rate of all.
     sample = data.events[100:14_000:7_000] if not quick else data.events[100:101]
     profiles = profiles[:10] if quick else profiles
@@ -117,7 +117,8 @@ def _faiss(data: ThematicDataset) -> Iterator[Row]:
     from likewise.semantics import Embedding
 
     faiss.omp_set_num_threads(1)
-    subscribed = [[t for p in one.body.predicates for t in (p.attribute, str(p.value))] for one in data.subscriptions]
+    profiles = [subscription.body for subscription in data.subscriptions]
+    subscribed = [[t for p in profile.predicates for t in (p.attribute, str(p.value))] for profile in profiles]
     published = [[t for a, v in event.tuples for t in (a, str(v))] for event in data.events]
     terms = sorted({term for texts in (*subscribed, *published) for term in texts})
     measure, start = Embedding(), time.process_time()

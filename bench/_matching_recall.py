@@ -1,4 +1,4 @@
-"""The default score over a million indexed subscriptions: recall against scoring all, first sight, rate and memory."""
+"""The default score over a million indexed subscriptions: recall, new words, rate and memory."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ QUICK = {"size": 2_000, "sampled": 200, "count": 1_000}
 PART = 500
 """Events that are scored at a time."""
 SINGLE = 300
-"""Events published one by one, to measure the first sight of their words."""
+"""Events published one by one, to measure the matching of new words."""
 
 
 def index_recall(space: Space, data: ThematicDataset, quick: bool) -> Iterator[Row]:
@@ -85,7 +85,8 @@ def _answers(profiles: Sequence[Profile], count: int) -> list[Event]:
     for number in range(count):
         asked = list(profiles[number % len(profiles)].predicates)
         asked += chance.choices(predicates, k=TUPLES - len(asked))
-        out.append(Event(str(number), tuple((one.attribute, say(str(one.value))) for one in asked)))
+        tuples = [(predicate.attribute, say(str(predicate.value))) for predicate in asked]
+        out.append(Event(str(number), tuple(tuples)))
     return out
 
 

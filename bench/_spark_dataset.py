@@ -1,6 +1,6 @@
-"""The data set of the matching experiments made on Spark, with its truth.
+"""The data set of the matching experiments, created on Spark with its truth.
 
-`LIKEWISE_BENCH_GROWTH=1` makes 10 million events, after a fifth of them.
+`LIKEWISE_BENCH_GROWTH=1` also creates 10 million events, after 2 million.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ def rows(folder: Path, *, quick: bool) -> Iterator[dict[str, object]]:
 
 
 def _expand(*, folder: str, count: int, cores: int) -> dict[str, Any]:
-    """Write the events, as `likewise dataset expand` does, and look at a sample with the eyes of the set in memory."""
+    """Write the events, as `likewise dataset expand` does, and compare a sample with the data set in memory."""
     from likewise.evaluation.datasets.job import expand_on_spark, truth_of
     from likewise.evaluation.datasets.thematic import build_thematic
 
     data = build_thematic()
     with session(cores) as spark, memory() as used:
-        # Compilers and workers get warm on a few.
+        # A small run warms up compilers and workers.
         expand_on_spark(spark, data, 50_000).write.parquet(f"{folder}-first")
         truth_of(spark.read.parquet(f"{folder}-first")).count()
         before = processor_time()
@@ -51,7 +51,7 @@ def _expand(*, folder: str, count: int, cores: int) -> dict[str, Any]:
         made = spark.read.parquet(folder)
         pairs = truth_of(made).count()
         busy = processor_time() - before
-        # Every so many, all over the set.
+        # Every n-th event of the whole set.
         sample = made.where(f"cast(substr(id, 2) as bigint) % {count // SAMPLE} = 0").toArrow()
     for made_before in (folder, f"{folder}-first"):
         shutil.rmtree(made_before)

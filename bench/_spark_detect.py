@@ -1,4 +1,4 @@
-"""Detection on Spark, batch and streaming, beside the detector in one process and Flink."""
+"""Detection on Spark, batch and streaming, compared with the detector in one process and with Flink."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from typing import Any
 from _spark_run import best, cpu, main, memory, processor_time, row, say, session, task
 
 PATTERN = "pair: {type = a} as x then first {type = b} as y within 1799999 ms where x.room = y.room"
-"""Every a with the next b of its room, within half an hour: what Flink finds with AFTER MATCH SKIP TO NEXT ROW.
+"""Every a with the next b of its room within half an hour, as Flink finds with AFTER MATCH SKIP TO NEXT ROW.
 
-Flink leaves out a distance of exactly 30 minutes, and so does this.
+Flink excludes a distance of exactly 30 minutes, and so does this pattern.
 """
 
 
@@ -45,7 +45,7 @@ def rows(folder: Path, *, quick: bool) -> Iterator[dict[str, object]]:
         yield from _beside(peer, csv, stored)
     hot = task(__file__, "detect", cores=2, data=_written(_rooms(count, hot=0.9), folder / "hot.parquet"))
     what = "keyed detection, nine of ten events of one room"
-    note = f"{hot['rate'] / stored['rate']:.2f} of the rate without"
+    note = f"{hot['rate'] / stored['rate']:.2f} of the rate without the skew"
     yield row(what, hot["rate"], "events/s by the clock", note=note)
 
 
@@ -59,9 +59,9 @@ def _flink_rows(peer: dict[str, Any], flink: dict[str, Any]) -> Iterator[dict[st
 
 
 def _beside(peer: dict[str, Any], csv: dict[str, Any], stored: dict[str, Any]) -> Iterator[dict[str, object]]:
-    """The same pairs of the same rows, each twice: in the first pass after a start, and warm."""
-    what, target = "keyed detection, Spark beside Flink", ">= 1"
-    friendly = "Flink without its planning and starting, Spark with all"
+    """The same pairs of the same rows, in the first pass after a start, and warm."""
+    what, target = "keyed detection, Spark / Flink", ">= 1"
+    friendly = "Flink without planning and start-up, Spark with both"
     yield row(f"{what}, both from CSV, warm", csv["rate"] / peer["rate"], "times", target=target, note=friendly)
     first = csv["first_rate"] / peer["first_rate"]
     yield row(f"{what}, both from CSV, first pass", first, "times", target=target, note=friendly)
@@ -69,7 +69,7 @@ def _beside(peer: dict[str, Any], csv: dict[str, Any], stored: dict[str, Any]) -
 
 
 def _rooms(count: int, *, hot: float) -> list[Any]:
-    """Readings of a thousand rooms, a tenth of a second apart; so many of them of one room."""
+    """Readings of a thousand rooms, a tenth of a second apart; the share `hot` is of one room."""
     from likewise.events import Event
 
     dice, start = random.Random(7), 1_600_000_000_000_000
@@ -101,14 +101,14 @@ def _as_csv(events: list[Any], path: Path) -> str:
 
 
 def stream_rows(folder: Path, *, quick: bool) -> Iterator[dict[str, object]]:
-    """A long stream of the same pattern: the last batches must cost what the first did, and hold no more.
+    """A long stream of the same pattern: time and memory of the last batches must equal those of the first.
 
-    It ends after 25 minutes, or as many as `LIKEWISE_BENCH_MINUTES` says, though there may be more batches.
+    It ends after 25 minutes, or those of `LIKEWISE_BENCH_MINUTES`, even if batches are left.
     """
     wanted, size = (9, 1_000) if quick else (1_000, 1_000)
     minutes = float(os.environ.get("LIKEWISE_BENCH_MINUTES", "25"))
-    given = {"batches": wanted, "size": size, "limit": 60 * minutes}
-    result = task(__file__, "stream", cores=2, folder=str(folder / "stream"), **given)
+    options = {"batches": wanted, "size": size, "limit": 60 * minutes}
+    result = task(__file__, "stream", cores=2, folder=str(folder / "stream"), **options)
     batches = f"{result['batches']:,.0f}"
     for what, unit, scale in (
         ("seconds", "s a batch by the clock", 1.0),
@@ -138,7 +138,7 @@ def _detect(*, data: str, cores: int) -> dict[str, Any]:
         started = time.perf_counter()
         found.agg({"*": "count"}).first()
         first = time.perf_counter() - started
-        # Only now: to count them, workers read CSV, and would be warm.
+        # Counted after the first pass: counting reads the CSV and warms the workers.
         count = events.count()
         seconds, busy, found_rows = best(found, 3)
     rates = {"rate": count / seconds, "cpu_rate": count / busy, "first_rate": count / first}
@@ -155,7 +155,7 @@ def _stream(*, folder: str, batches: int, size: int, limit: float, cores: int) -
     for batch in range(batches):
         lines = []
         for at in range(size):
-            # Each batch is half an hour of events, so that windows close as fast as they open.
+            # Each batch has half an hour of events, so that as many windows close as open.
             moment = start + batch * 1_800_000_000 + at * (1_800_000_000 // size)
             tuples = (("type", dice.choice("abcd")), ("room", f"room {dice.randrange(1000)}"))
             lines.append(encode_line(Event(f"e{batch}-{at}", tuples, (), moment, moment)))
@@ -163,9 +163,9 @@ def _stream(*, folder: str, batches: int, size: int, limit: float, cores: int) -
         file.write_bytes(b"".join(lines))
         os.utime(file, (10**9 + batch, 10**9 + batch))
     with session(cores) as spark, memory() as resident:
-        # As many old states are kept in the first third as in the last.
+        # Few retained states, so that the first third has as many as the last.
         spark.conf.set("spark.sql.streaming.minBatchesToRetain", "5")
-        # Old states are cleared away by the clock, every minute; here that would be every hundred batches.
+        # Old states are deleted every minute by default, which would be every hundred batches here.
         spark.conf.set("spark.sql.streaming.stateStore.maintenanceInterval", "5s")
         events = read_events(spark, place / "in", format="jsonl", stream=True, options={"maxFilesPerTrigger": "1"})
         writer = detect(events, PATTERN, lateness="1 minute", buckets=4).writeStream.format("noop")
@@ -175,7 +175,7 @@ def _stream(*, folder: str, batches: int, size: int, limit: float, cores: int) -
 
 
 def _watched(query: Any, state: Path, *, spark: Any, limit: float, live_every: int) -> dict[str, list[Any]]:
-    """Look at a query until it ends: its progress, the disk, processor time, and now and then what the JVM holds."""
+    """Sample a query until it ends: its progress, disk use, processor time and, sometimes, the JVM's live objects."""
     steps: dict[int, Any] = {}
     disk, busy, live, done, used = [], [], [], 0, processor_time()
     over = time.monotonic() + limit
@@ -183,7 +183,7 @@ def _watched(query: Any, state: Path, *, spark: Any, limit: float, live_every: i
         if time.monotonic() > over:
             query.stop()
         disk.append(_bytes_below(state))
-        # Only the last hundred are kept, so that what is measured does not grow by the measuring.
+        # Spark keeps only the last hundred, so they are collected here.
         steps |= {progress["batchId"]: progress for progress in query.recentProgress if progress["numInputRows"]}
         last = max(steps, default=0)
         if last >= done + 5:
@@ -197,7 +197,7 @@ def _watched(query: Any, state: Path, *, spark: Any, limit: float, live_every: i
 
 
 def _live_heap(spark: Any) -> int:
-    """Bytes of the objects of the JVM that something still refers to."""
+    """Bytes of live objects in the JVM."""
     jvm = spark._jvm
     jvm.java.lang.System.gc()
     return int(jvm.java.lang.management.ManagementFactory.getMemoryMXBean().getHeapMemoryUsage().getUsed())
@@ -206,7 +206,7 @@ def _live_heap(spark: Any) -> int:
 def _bytes_below(folder: Path) -> int:
     total = 0
     for path in folder.rglob("*"):
-        with contextlib.suppress(OSError):  # old states are cleared away meanwhile
+        with contextlib.suppress(OSError):  # old states are deleted meanwhile
             total += path.stat().st_size
     return total
 
@@ -215,14 +215,14 @@ THIRDS = ("first", "middle", "last")
 
 
 def thirds(steps: list[Any], **more: list[Any]) -> dict[str, float]:
-    """Medians over each third of the batches, the first without the very first."""
+    """Medians over each third of the batches, without the very first batch."""
     from statistics import median
 
     def state(step: Any, name: str) -> float:
         operator = step["stateOperators"][0]
         return float(operator["customMetrics"].get(name, 0) if name.startswith("rocksdb") else operator[name])
 
-    # What the store writes for a batch is the snapshots of that batch.
+    # The store writes one snapshot per batch.
     columns = {
         "seconds": [step["durationMs"]["triggerExecution"] / 1000 for step in steps],
         "snapshots": [state(step, "rocksdbTotalBytesWritten") for step in steps],

@@ -1,4 +1,4 @@
-"""Matching on Spark beside the engine in one process.
+"""Matching on Spark, compared with the engine in one process.
 
 `LIKEWISE_BENCH_GROWTH=1` adds the run over 20 million events.
 """
@@ -24,31 +24,31 @@ def rows(folder: Path, *, quick: bool) -> Iterator[dict[str, object]]:
         return
     engine = _engine_rate(folder, space)
     yield row("matching, engine in process", engine, "events/s of one core")
-    given = {"data": str(folder / "events"), "subscriptions": str(folder / "subscriptions.lw"), "space": space}
+    inputs = {"data": str(folder / "events"), "subscriptions": str(folder / "subscriptions.lw"), "space": space}
     _write(base, folder / "events", count)
-    one = task(__file__, "match", cores=1, **given)
-    yield row("matching, Spark, one core", one["rate"], "events/s by the clock")
-    yield row("matching, Spark, one core", one["cpu_rate"], "events/s of one core", target=f">= {0.4 * engine:,.0f}")
-    # Like with like: the engine's rate is one of processor time too.
-    yield row("matching, Spark beside the engine", one["cpu_rate"] / engine, "of the engine's rate", target=">= 0.4")
-    yield row("matches found", one["rows"], "rows")
-    kept = task(__file__, "match", cores=1, counted=False, **given)
-    yield row("all columns of all matches made", kept["cpu_rate"], "events/s of one core")
-    rows = task(__file__, "match", cores=1, direct=False, **given)
-    yield row("events handed over as rows of Spark", rows["cpu_rate"], "events/s of one core", note="as after a filter")
+    single = task(__file__, "match", cores=1, **inputs)
+    yield row("matching, Spark, one core", single["rate"], "events/s by the clock")
+    yield row("matching, Spark, one core", single["cpu_rate"], "events/s of one core", target=f">= {0.4 * engine:,.0f}")
+    # Both rates are in processor time.
+    yield row("matching, Spark / engine", single["cpu_rate"] / engine, "of the engine's rate", target=">= 0.4")
+    yield row("matches found", single["rows"], "rows")
+    full = task(__file__, "match", cores=1, counted=False, **inputs)
+    yield row("with all columns of all matches", full["cpu_rate"], "events/s of one core")
+    rows = task(__file__, "match", cores=1, direct=False, **inputs)
+    yield row("from rows of Spark instead of files", rows["cpu_rate"], "events/s of one core", note="as after a filter")
     if (os.cpu_count() or 1) > 1:
-        two = task(__file__, "match", cores=2, **given)
+        two = task(__file__, "match", cores=2, **inputs)
         yield row("matching, Spark, two cores", two["rate"], "events/s by the clock")
-        yield row("two cores beside one", two["rate"] / one["rate"], "times", target=">= 1.6")
+        yield row("two cores / one", two["rate"] / single["rate"], "times", target=">= 1.6")
         yield row("memory of all processes", two["memory"] / 1e6, "MB")
         if os.environ.get("LIKEWISE_BENCH_GROWTH"):
-            yield from _growth(folder, base, given, two)
+            yield from _growth(folder, base, inputs, two)
 
 
-def _growth(folder: Path, base: Path, given: dict[str, str], two: dict[str, Any]) -> Iterator[dict[str, object]]:
-    shutil.rmtree(given["data"])
+def _growth(folder: Path, base: Path, inputs: dict[str, str], two: dict[str, Any]) -> Iterator[dict[str, object]]:
+    shutil.rmtree(inputs["data"])
     _write(base, folder / "many", 20_000_000)
-    many = task(__file__, "match", cores=2, **{**given, "data": str(folder / "many")})
+    many = task(__file__, "match", cores=2, **{**inputs, "data": str(folder / "many")})
     what = "matching 20 million events"
     yield row(what, many["rate"], "events/s by the clock", target=f"about {two['rate']:,.0f} (linear)")
     yield row(what, many["cpu_rate"], "events/s of one core", target=f"about {two['cpu_rate']:,.0f} (linear)")
@@ -71,7 +71,7 @@ def _inputs(folder: Path) -> tuple[Path, str]:
     data = build_thematic()
     base = folder / "base.parquet"
     pq.write_table(pa.Table.from_batches([batch_of(data.events)]), base)
-    text = "".join(f"{format_subscription(each)}\n" for each in data.subscriptions)
+    text = "".join(f"{format_subscription(subscription)}\n" for subscription in data.subscriptions)
     (folder / "subscriptions.lw").write_text(text, encoding="utf-8")
     return base, space
 
@@ -88,7 +88,7 @@ def _space() -> str:
 
 
 def _engine_rate(folder: Path, space: str) -> float:
-    """Events per second of CPU time, from events in memory to scores, the vocabulary warm."""
+    """Events per processor second, from events in memory to scores, with a warm vocabulary."""
     import pyarrow.parquet as pq
 
     from likewise.pipeline.events.frame import events_of
@@ -107,7 +107,7 @@ def _engine_rate(folder: Path, space: str) -> float:
 
 
 def _write(base: Path, folder: Path, count: int) -> None:
-    """Parquet files of 250,000 events each: those of the base over and over, each time in another order."""
+    """Write Parquet files of 250,000 events each: those of the base, repeated in different orders."""
     import numpy as np
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -133,9 +133,9 @@ def _match(
 
     with session(cores) as spark:
         events = read_events(spark, data, format="parquet")
-        # Another frame with the same rows: workers do not read its files themselves.
-        given = events if direct else events.select("*")
-        found = match(given, Path(subscriptions), spaces=space, approach="approximate", with_explanation=False)
+        # A derived frame has the same rows, but workers cannot read its files directly.
+        frame = events if direct else events.select("*")
+        found = match(frame, Path(subscriptions), spaces=space, approach="approximate", with_explanation=False)
         count = events.count()
         with memory() as used:
             seconds, busy, found_rows = best(found, 1 if count > 1_000_000 else 6, counted=counted)

@@ -1,8 +1,8 @@
-"""What the benchmarks on Spark share: tasks in processes of their own, and the measuring of them.
+"""Shared by the benchmarks on Spark: tasks in separate processes, and their measurement.
 
-Every task is a process of its own, pinned to its cores with all its children, so that "one core" means one.
-Rates are those of a second pass over the data: sessions, workers and caches are warm. Beside the clock on the wall
-stands the processor time of the driver, the JVM and all workers together, which a busy machine does not spoil.
+Every task is a separate process, pinned to its cores with all its children, so that "one core" means one.
+Rates are those of a second pass over the data: sessions, workers and caches are warm. Both wall-clock time and the
+processor time of driver, JVM and workers are measured; other work on the machine affects the latter less.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Task = Callable[..., dict[str, Any]]
 
 
 def task(file: str, name: str, *, cores: int | None, **arguments: Any) -> dict[str, Any]:
-    """Run a task of a file in a process that has so many cores and no more."""
+    """Run a task of a file in a process with this number of cores."""
     say(f"{name}, {cores or 'all'} cores")
     command = [sys.executable, file, name, json.dumps({**arguments, "cores": cores})]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -37,7 +37,7 @@ def session(cores: int | None) -> Iterator[Any]:
     from likewise.pipeline import spark_session
 
     if cores is not None and hasattr(os, "sched_setaffinity"):
-        # Inherited by the JVM and by every worker that is started from here.
+        # Inherited by the JVM and all workers.
         os.sched_setaffinity(0, set(sorted(os.sched_getaffinity(0))[:cores]))
     settings = {"spark.sql.shuffle.partitions": str(cores or 2), "spark.sql.files.maxPartitionBytes": "16m"}
     spark = spark_session(master=f"local[{cores or '*'}]", settings=settings)
@@ -46,14 +46,14 @@ def session(cores: int | None) -> Iterator[Any]:
 
 
 def main(**tasks: Task) -> None:
-    """The other end of `task`: `python FILE NAME ARGUMENTS`."""
+    """The child process of `task`: `python FILE NAME ARGUMENTS`."""
     print(json.dumps(tasks[sys.argv[1]](**json.loads(sys.argv[2]))))
 
 
 def best(frame: Any, rounds: int, *, counted: bool = True) -> tuple[float, float, int]:
-    """Seconds by the clock, seconds of processors, rows: the best of some passes after one to warm up.
+    """Wall-clock seconds, processor seconds and number of rows: the best of some passes after a warm-up.
 
-    Rows are counted by Spark, or all their columns made and thrown away, which gives no number of them.
+    Unless rows are `counted`, all their columns are computed and discarded, and the number is 0.
     """
     rows, times, cpu = 0, [], []
     for _ in range(rounds + 1):
@@ -68,7 +68,7 @@ def best(frame: Any, rounds: int, *, counted: bool = True) -> tuple[float, float
 
 
 def processor_time() -> float:
-    """Seconds that this process and all below it have used."""
+    """Processor seconds of this process and all its children so far."""
     import psutil
 
     me, total = psutil.Process(), 0.0
@@ -82,7 +82,7 @@ def processor_time() -> float:
 
 @contextmanager
 def memory() -> Iterator[list[int]]:
-    """Twice a second, the memory of this process and all below it; shared pages count once for each."""
+    """Samples of the memory of this process and all its children, twice a second; shared pages count for each."""
     import psutil
 
     samples: list[int] = []

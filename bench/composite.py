@@ -1,8 +1,8 @@
-"""Composite events: rates of ten thousand patterns and of a keyed one, peers in the same run, one step against two.
+"""Composite events: rates of ten thousand patterns and of a keyed one, of peers in the same run, one step and two.
 
-Rows are told as they come. `LIKEWISE_BENCH_ONLY=keyed` runs one part alone: many, meaning, keyed, operators, peers,
-restart, steps or responses. Rates are given by the clock and by the processor's time, which minds a busy
-machine less.
+Rows are printed as they are measured. `LIKEWISE_BENCH_ONLY=keyed` runs one part only: many, meaning, keyed, operators,
+peers, restart, steps or responses. Rates are given in wall-clock time and in processor time, which other work on the
+machine affects less.
 """
 
 from __future__ import annotations

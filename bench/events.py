@@ -1,7 +1,7 @@
-"""How fast events are read and written, and how much memory that takes: `likewise bench events`.
+"""Speed and memory of reading and writing events: `likewise bench events`.
 
-Rates are per second of one core's time (not of the clock on the wall), the best of several rounds; in
-each round all contestants take their turn on the same lines, so that a busy machine slows them alike.
+Rates are in processor time, the best of several rounds. In each round all contestants run in turn on the same lines, so
+that other work on the machine slows them equally.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _TAGS = ("energy policy", "building", "transport", "environment", "information t
 
 
 def run(*, quick: bool = False) -> list[dict[str, object]]:
-    """Rows of events per second, beside what others do with the same lines, and of memory."""
+    """Rows of events per second, compared with other libraries on the same lines, and of memory."""
     sys.path.insert(0, str(Path(__file__).resolve().parent))
     from _events_end_to_end import rows as end_to_end
 
@@ -45,7 +45,7 @@ def run(*, quick: bool = False) -> list[dict[str, object]]:
 
 
 def _events(count: int) -> Iterator[Event]:
-    """Sensor readings in the manner of 000 section 3.3: 5 to 9 attributes, a theme, a time."""
+    """Sensor readings similar to those of 000 section 3.3: 5 to 9 attributes, a theme, a time."""
     dice = random.Random(7)
     for number in range(count):
         attributes: dict[str, str | int | float | bool] = {
@@ -118,7 +118,7 @@ def _writing(events: list[Event], lines: list[bytes], rounds: int) -> list[dict[
     objects = [json.loads(line) for line in lines]
     contestants: dict[str, Callable[[], object]] = {
         "encode JSON lines": lambda: [None for event in events if not encode_line(event)],
-        "json.dumps alone (of ready objects)": lambda: [None for value in objects if not json.dumps(value)],
+        "json.dumps alone (of prepared objects)": lambda: [None for value in objects if not json.dumps(value)],
     }
     best = _race(contestants, rounds)
     return [_row(what, len(events) / seconds, "events/s") for what, seconds in best.items()]
@@ -131,8 +131,8 @@ def _normalising(rounds: int) -> list[dict[str, object]]:
     terms += ["http://dbpedia.org/ontology/" + term.replace(" ", "_") for term in terms]
     best = _race(
         {
-            "normalise a term seen for the first time": lambda: [None for term in terms if not _settle(term)],
-            "normalise a term seen before": lambda: [None for term in terms if not normalise(term)],
+            "normalise a new term": lambda: [None for term in terms if not _settle(term)],
+            "normalise a cached term": lambda: [None for term in terms if not normalise(term)],
         },
         rounds * 3,
     )
@@ -140,7 +140,7 @@ def _normalising(rounds: int) -> list[dict[str, object]]:
 
 
 def _memory(lines: list[bytes]) -> list[dict[str, object]]:
-    """Peak memory of reading a file and of one ten times as long: a stream must not grow."""
+    """Peak memory of reading a file and one ten times as long: it must not grow."""
     peaks = []
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "events.jsonl"

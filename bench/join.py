@@ -1,9 +1,9 @@
-"""Joins by meaning: how good against EuroVoc's own synonyms, and how fast, beside MiniLM (`likewise bench join`).
+"""Joins by meaning: quality on EuroVoc's own synonyms, and speed, compared with MiniLM (`likewise bench join`).
 
-Rows are printed as they come. Each part on Spark is its own process; seconds are those of its processors, driver, JVM
-and workers together, which a busy machine does not spoil. A part that fails says so in its row, and the others go on.
-`LIKEWISE_BENCH_ONLY=terms` runs one part alone: devices, quality, terms, rows, pairs or peers. The whole is meant for
-eight minutes on two cores, `--quick` for two; `LIKEWISE_BENCH_ROWS` and `LIKEWISE_BENCH_TERMS` choose other sizes.
+Rows are printed as they are measured. Each part on Spark is its own process; seconds are processor seconds of driver,
+JVM and workers together. If a part fails, its row has the error, and the others continue.
+`LIKEWISE_BENCH_ONLY=terms` runs one part only: devices, quality, terms, rows, pairs or peers. All parts take about
+eight minutes on two cores, with `--quick` two; `LIKEWISE_BENCH_ROWS` and `LIKEWISE_BENCH_TERMS` set other sizes.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Row = dict[str, object]
 DATA = Path(os.environ.get("LIKEWISE_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
 NEAREST = 5
 WORDS = 10_000
-"""Distinct terms of the rows that are joined or compared."""
+"""Distinct terms in the rows that are joined or compared."""
 
 
 def run(*, quick: bool = False) -> list[Row]:
@@ -34,45 +34,45 @@ def run(*, quick: bool = False) -> list[Row]:
     from likewise.errors import LikewiseError
 
     parts = {"devices": _devices, "quality": _quality, "terms": _terms, "rows": _rows, "pairs": _pairs, "peers": _peers}
-    found: list[Row] = []
+    rows: list[Row] = []
     with tempfile.TemporaryDirectory(prefix="likewise-bench-") as folder:
         for name, part in parts.items():
             if os.environ.get("LIKEWISE_BENCH_ONLY", name) != name:
                 continue
             try:
                 for row in part(Path(folder), quick):
-                    found.append(row)
+                    rows.append(row)
                     say(" | ".join(str(value) for value in row.values()))
             except (LikewiseError, OSError, ImportError, RuntimeError) as error:
-                # What is missing here is left out; a task that fails is a failure, though the other parts go on.
+                # Missing parts are skipped; failed tasks are reported.
                 how = "failed" if isinstance(error, RuntimeError) else "skipped"
                 lines = str(error).strip().splitlines() or [type(error).__name__]
-                found.append({"what": name, "value": None, "unit": "", "note": f"{how}: {lines[-1]}"})
+                rows.append({"what": name, "value": None, "unit": "", "note": f"{how}: {lines[-1]}"})
                 say(f"{name} {how}: {error}")
-    return found
+    return rows
 
 
 def labels() -> tuple[list[str], dict[str, set[str]]]:
-    """EuroVoc's preferred labels, and which of them each alternative label, if spelt otherwise, stands for."""
+    """EuroVoc's preferred labels, and those that each alternative label with another spelling stands for."""
     import yaml
 
     from likewise.events import normalise
 
     with (DATA / "eurovoc" / "eurovoc.yaml").open("rb") as file:
         concepts = yaml.load(file, Loader=yaml.CSafeLoader)["concepts"].values()
-    right = sorted({each["prefLabel"]["en"] for each in concepts if "en" in each["prefLabel"]})
+    right = sorted({concept["prefLabel"]["en"] for concept in concepts if "en" in concept["prefLabel"]})
     known = {normalise(label) for label in right}
     truth: dict[str, set[str]] = {}
-    for each in concepts:
-        given = each.get("altLabel", {}).get("en", [])
-        for label in [given] if isinstance(given, str) else given:
-            if normalise(label) not in known and "en" in each["prefLabel"]:
-                truth.setdefault(label, set()).add(each["prefLabel"]["en"])
+    for concept in concepts:
+        alternatives = concept.get("altLabel", {}).get("en", [])
+        for label in [alternatives] if isinstance(alternatives, str) else alternatives:
+            if normalise(label) not in known and "en" in concept["prefLabel"]:
+                truth.setdefault(label, set()).add(concept["prefLabel"]["en"])
     return right, truth
 
 
 def _quality(_: Path, quick: bool) -> Iterator[Row]:
-    """Which preferred labels are nearest to an alternative one: right or wrong."""
+    """Whether the preferred label nearest to an alternative label is the right one."""
     import numpy as np
 
     from likewise.errors import LikewiseError
@@ -83,7 +83,7 @@ def _quality(_: Path, quick: bool) -> Iterator[Row]:
     chance = random.Random(3)
     left = sorted(chance.sample(sorted(truth), 500 if quick else len(truth)))
     if quick:
-        # Fewer to choose from make it easier; it is for MiniLM, which would take half a minute to read them all.
+        # Fewer labels make it easier; MiniLM would take half a minute to embed all.
         right = sorted({*chance.sample(right, 1_500), *(label for term in left for label in truth[term])})
     for name, spaces in (
         ("esa", ["wordnet"]),
@@ -111,7 +111,7 @@ def _quality(_: Path, quick: bool) -> Iterator[Row]:
             "unit": "recall",
             f"recall in {NEAREST}": len({at for at, good in hits if good}) / len(left),
             "precision of the surest third": rightly[surest].mean(),
-            "note": f"{len(left):,} x {len(right):,} terms, {spent:.1f} s of a processor, new words read",
+            "note": f"{len(left):,} x {len(right):,} terms, {spent:.1f} s of a processor, with all words new",
         }
 
 
@@ -133,16 +133,16 @@ def _devices(_: Path, quick: bool) -> Iterator[Row]:
             yield {"what": f"devices, {beside}", "value": None, "unit": "", "note": f"skipped: {error.message}"}
             continue
 
-        def join(one: NameList, how: dict[str, Any], made: Any = made) -> list[tuple[str, str]]:
-            names = pa.table({"name": one.names, "truth": one.truth})
-            found = join_tables(names, pa.table({"kind": one.kinds}), on=("name", "kind"), measure=made, **how)
-            return [(row["kind"], row["truth"]) for row in found.to_pylist()]
+        def join(devices: NameList, how: dict[str, Any], made: Any = made) -> list[tuple[str, str]]:
+            names = pa.table({"name": devices.names, "truth": devices.truth})
+            joined = join_tables(names, pa.table({"kind": devices.kinds}), on=("name", "kind"), measure=made, **how)
+            return [(row["kind"], row["truth"]) for row in joined.to_pylist()]
 
-        for what in dict.fromkeys(one.what for one in lists):
-            some = [one for one in lists if one.what == what]
-            names = sum(len(one.names) for one in some)
-            note = f"{names:,} names; the rest at 0.5"
-            yield {"what": f"devices, {what}, {beside}", "unit": "of 1", "note": note, **judged(some, join)}
+        for source in dict.fromkeys(devices.what for devices in lists):
+            same = [devices for devices in lists if devices.what == source]
+            names = sum(len(devices.names) for devices in same)
+            note = f"{names:,} names; other figures at threshold 0.5"
+            yield {"what": f"devices, {source}, {beside}", "unit": "of 1", "note": note, **judged(same, join)}
 
 
 def _terms(folder: Path, quick: bool) -> Iterator[Row]:
@@ -152,8 +152,8 @@ def _terms(folder: Path, quick: bool) -> Iterator[Row]:
     size = _asked("TERMS", 5_000 if quick else 40_000)
     _write_terms(folder, size)
     spaces = ["wordnet", "wikipedia"]
-    each = task(__file__, "terms", cores=None, folder=str(folder), spaces=spaces, size=size)["each"]
-    for space, result in zip(spaces, each, strict=True):
+    results = task(__file__, "terms", cores=None, folder=str(folder), spaces=spaces, size=size)["results"]
+    for space, result in zip(spaces, results, strict=True):
         yield {
             "what": f"{size:,} x {size:,} distinct terms, esa on {space}, threshold 0.4",
             "value": size * size / result["cpu"] / 1e6,
@@ -169,11 +169,11 @@ def _rows(folder: Path, quick: bool) -> Iterator[Row]:
     count = _asked("ROWS", 200_000 if quick else 5_000_000)
     _write_terms(folder, WORDS)
     ways: list[dict[str, float]] = [{"threshold": 0.4}, {"best": 1}]
-    each = task(__file__, "rows", cores=None, folder=str(folder), count=count, ways=ways)["each"]
-    for way, result in zip(ways, each, strict=True):
-        (asked,) = way.items()
+    results = task(__file__, "rows", cores=None, folder=str(folder), count=count, ways=ways)["results"]
+    for way, result in zip(ways, results, strict=True):
+        ((option, value),) = way.items()
         yield {
-            "what": f"{count:,} rows of {WORDS:,} terms with a catalogue of 5,000, {asked[0]} {asked[1]}",
+            "what": f"{count:,} rows of {WORDS:,} terms with a catalogue of 5,000, {option} {value}",
             "value": count / result["cpu"],
             "unit": "rows/s of a processor",
             "note": f"{result['cpu']:.0f} s of processors, {result['rows']:,} rows, {result['memory']:,} MB at most",
@@ -187,13 +187,13 @@ def _pairs(folder: Path, quick: bool) -> Iterator[Row]:
     count = _asked("ROWS", 200_000 if quick else 5_000_000)
     _write_terms(folder, WORDS)
     sizes = [1_000, 20_000 if quick else 100_000]
-    each = task(__file__, "pairs", cores=None, folder=str(folder), count=count, sizes=sizes)["each"]
-    for distinct, result in zip(sizes, each, strict=True):
+    results = task(__file__, "pairs", cores=None, folder=str(folder), count=count, sizes=sizes)["results"]
+    for distinct, result in zip(sizes, results, strict=True):
         yield {
             "what": f"related(a, b) over {count:,} rows, {distinct:,} distinct pairs",
             "value": count / result["cpu"],
             "unit": "rows/s of a processor",
-            "note": f"{result['cpu']:.0f} s of processors, every pair new to both workers at first",
+            "note": f"{result['cpu']:.0f} s of processors, with all pairs new to both workers",
         }
 
 
@@ -202,7 +202,7 @@ def _asked(name: str, usual: int) -> int:
 
 
 def _peers(folder: Path, quick: bool) -> Iterator[Row]:
-    """What one would write without: a cross join with a Pandas UDF over embeddings, and FAISS."""
+    """Alternatives without Likewise: a cross join with a Pandas UDF over embeddings, and FAISS."""
     import faiss
     import numpy as np
 
@@ -211,12 +211,12 @@ def _peers(folder: Path, quick: bool) -> Iterator[Row]:
 
     size = 100 if quick else 500
     _write_terms(folder, WORDS)
-    (result,) = task(__file__, "cross", cores=None, folder=str(folder), size=size)["each"]
+    (result,) = task(__file__, "cross", cores=None, folder=str(folder), size=size)["results"]
     yield {
         "what": f"peer: cross join with a Pandas UDF over MiniLM, a sample of {size:,} x {size:,} terms",
         "value": size * size / result["cpu"] / 1e6,
         "unit": "M pairs/s of a processor",
-        "note": f"{result['cpu']:.0f} s of processors, each term embedded once in a worker",
+        "note": f"{result['cpu']:.0f} s of processors, each term embedded once per worker",
     }
     faiss.omp_set_num_threads(1)
     terms = _file(folder, "left", WORDS).read_text(encoding="utf-8").splitlines()[: 4 * size]
@@ -249,7 +249,7 @@ def _file(folder: str | Path, name: str, size: int) -> Path:
 
 
 def _write_terms(folder: Path, size: int) -> None:
-    """So many lemmas of WordNet as left.txt, and titles of Wikipedia as right.txt, a line each."""
+    """Write `size` lemmas of WordNet to left.txt and titles of Wikipedia to right.txt, one per line."""
     from likewise.semantics import WordNet
 
     if _file(folder, "right", size).exists():
@@ -265,10 +265,10 @@ def _write_terms(folder: Path, size: int) -> None:
 
 
 def _measured(spark: Any, work: Any) -> dict[str, Any]:
-    """Processor time and memory of one piece of work, once workers have started."""
+    """Processor time and memory of some work, after workers have started."""
     from _spark_run import memory, processor_time
 
-    # Workers that have not started yet would be counted; what the first use of a space costs is.
+    # Excludes the start of workers, but not the first use of a space.
     spark.range(2).mapInArrow(lambda batches: batches, "id long").count()
     begun = processor_time()
     with memory() as result:
@@ -283,7 +283,7 @@ def terms_task(*, folder: str, spaces: list[str], size: int, cores: int | None) 
     with session(cores) as spark:
         left, right = (spark.read.text(str(_file(folder, name, size))).toDF(name) for name in ("left", "right"))
         joins = [join_by_meaning(left, right, on=("left", "right"), threshold=0.4, spaces=space) for space in spaces]
-        return {"each": [_measured(spark, joined.count) for joined in joins]}
+        return {"results": [_measured(spark, joined.count) for joined in joins]}
 
 
 def rows_task(*, folder: str, count: int, ways: list[dict[str, Any]], cores: int | None) -> dict[str, Any]:
@@ -294,7 +294,7 @@ def rows_task(*, folder: str, count: int, ways: list[dict[str, Any]], cores: int
         left = _many(spark, folder, count, WORDS)
         right = spark.read.text(str(_file(folder, "right", WORDS))).toDF("name").limit(5_000)
         joins = [join_by_meaning(left, right, on=("term", "name"), spaces="wordnet", **way) for way in ways]
-        return {"each": [_measured(spark, joined.count) for joined in joins]}
+        return {"results": [_measured(spark, joined.count) for joined in joins]}
 
 
 def pairs_task(*, folder: str, count: int, sizes: list[int], cores: int | None) -> dict[str, Any]:
@@ -303,12 +303,12 @@ def pairs_task(*, folder: str, count: int, sizes: list[int], cores: int | None) 
 
     with session(cores) as spark:
         register_related(spark, spaces="wordnet")
-        every = [_many(spark, folder, count, distinct).selectExpr("related(term, other) as r") for distinct in sizes]
-        return {"each": [_measured(spark, each.write.format("noop").mode("overwrite").save) for each in every]}
+        frames = [_many(spark, folder, count, distinct).selectExpr("related(term, other) as r") for distinct in sizes]
+        return {"results": [_measured(spark, frame.write.format("noop").mode("overwrite").save) for frame in frames]}
 
 
 def _many(spark: Any, folder: str, count: int, distinct: int) -> Any:
-    """Rows (id, term, other) as Parquet: so many distinct terms, or pairs of terms where there are not so many."""
+    """Rows (id, term, other) as Parquet, with this number of distinct terms, or of pairs if there are fewer terms."""
     path = Path(folder) / f"many-{count}-{distinct}"
     if not path.exists():
         words = _file(folder, "left", WORDS).read_text(encoding="utf-8").splitlines()
@@ -328,26 +328,26 @@ def cross_task(*, folder: str, size: int, cores: int | None) -> dict[str, Any]:
     from _spark_run import session
 
     with session(cores) as spark:
-        kept: dict[str, Any] = {}
+        models: dict[str, Any] = {}
 
         def cosine(a: Any, b: Any) -> Any:
             import numpy as np
 
             from likewise.semantics import Embedding
 
-            if "model" not in kept:
-                kept["model"] = Embedding()
-            one, two = (kept["model"].vectors(list(side)) for side in (a, b))
-            return pd.Series(np.einsum("ij,ij->i", one, two))
+            if "model" not in models:
+                models["model"] = Embedding()
+            left_vectors, right_vectors = (models["model"].vectors(list(side)) for side in (a, b))
+            return pd.Series(np.einsum("ij,ij->i", left_vectors, right_vectors))
 
         left, right = (
             spark.read.text(str(_file(folder, name, WORDS))).toDF(name).limit(size) for name in ("left", "right")
         )
-        # Spark reads types, not their names, which is all that is left of those written above.
+        # Spark needs types, but annotations are only strings here.
         cosine.__annotations__ = {"a": pd.Series, "b": pd.Series, "return": pd.Series}
         near = pandas_udf(cosine, "double")
         joined = left.crossJoin(right).repartition(2).withColumn("r", near("left", "right")).where(col("r") >= 0.6)
-        return {"each": [_measured(spark, joined.count)]}
+        return {"results": [_measured(spark, joined.count)]}
 
 
 if __name__ == "__main__":

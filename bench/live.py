@@ -1,7 +1,7 @@
-"""How long a live feed waits for its answer: from the write of one event to the line that answers it.
+"""Latency of a live feed: from the write of one event to the line that answers it.
 
-Each command is a process with an open pipe, or follows a file that grows. Events come one at a time, well apart, so
-that what is measured is the way of a single event. Every event is answered, and each brings words that are new.
+Each command is a process that reads an open pipe, or follows a growing file. Events are written one at a time, with
+pauses, so that each is measured alone. Every event gets an answer and contains new words.
 """
 
 from __future__ import annotations
@@ -60,9 +60,9 @@ def _rows(what: str, command: list[str], count: int, *, pairs: bool = False) -> 
         process.wait()
         process.stdout.close()
     first, later = waits[0], sorted(waits[1:])
-    names = ("median", "95 of 100", "longest")
+    names = ("median", "95th percentile", "longest")
     places = (len(later) // 2, int(len(later) * 0.95), len(later) - 1)
-    rows: list[dict[str, object]] = [{"what": f"{what}, first answer, start included", "value": first, "unit": "ms"}]
+    rows: list[dict[str, object]] = [{"what": f"{what}, first answer, start-up included", "value": first, "unit": "ms"}]
     return rows + [
         {"what": f"{what}, {name}", "value": later[at], "unit": "ms"} for name, at in zip(names, places, strict=True)
     ]

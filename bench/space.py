@@ -1,6 +1,6 @@
-"""Building a space on Spark against gensim over the same file: time, memory of all processes, growth, disk, opening.
+"""Building a space on Spark, compared with gensim on the same file: time, memory, growth, disk and opening.
 
-Times of the machine's cores (`CPU s`) stand beside those of the clock, because the clock also counts what else runs.
+Processor times (`CPU s`) are given besides wall-clock times, because the latter include other work on the machine.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ LIKEWISE = "from likewise.cli import main; main()"
 
 @dataclass(frozen=True)
 class Cost:
-    """What one program took, with every process that it started."""
+    """The cost of a program, including its child processes."""
 
     seconds: float
     cpu: float
@@ -52,7 +52,7 @@ class Cost:
 
 
 def run(*, quick: bool = False) -> list[dict[str, object]]:
-    """Rows of the table; `quick` takes a sixteenth of the articles, where Spark's start outweighs the work."""
+    """Rows for the table; `quick` uses a sixteenth of the articles, for which Spark's start dominates."""
     if not ARTICLES.exists():
         return [{"what": "space", "value": "skipped", "unit": f"no {ARTICLES}"}]
     with tempfile.TemporaryDirectory() as scratch:
@@ -87,9 +87,9 @@ def _peer_rows(corpus: Path, ours: Cost) -> list[dict[str, object]]:
 def _growth_rows(costs: dict[float, Cost]) -> list[dict[str, object]]:
     rows = [_row(f"build of {part:g} of the articles", cost.seconds, "s") for part, cost in costs.items()]
     rows += [_row(f"processor time of {part:g}", cost.cpu, "CPU s") for part, cost in costs.items()]
-    # From half to whole the start of Spark cancels out: linear growth doubles what a quarter more cost.
+    # Differences cancel the start of Spark; with linear growth the second half costs twice the second quarter.
     slope = (costs[1].cpu - costs[1 / 2].cpu) / (2 * (costs[1 / 2].cpu - costs[1 / 4].cpu))
-    return [*rows, _row("growth, second half against second quarter (linear = 1)", slope, "x", "about 1")]
+    return [*rows, _row("growth, second half / second quarter (linear = 1)", slope, "x", "about 1")]
 
 
 def _space_rows(folder: Path) -> list[dict[str, object]]:
@@ -123,7 +123,7 @@ def _build(corpus: Path, out: Path) -> Cost:
 
 
 def _measure(command: list[str]) -> Cost:
-    """Run a program to its end; memory is the largest sum of resident sets seen, shared pages counted twice."""
+    """Run a program; memory is the largest sampled sum of resident sets, in which shared pages count several times."""
     print("measuring", " ".join(part.split("\n")[0][:60] or "gensim" for part in command[2:]), file=sys.stderr)
     started = time.perf_counter()
     cpu: dict[int, float] = {}
@@ -146,7 +146,7 @@ def _sample(program: psutil.Popen, cpu: dict[int, float]) -> int:
             total += process.memory_info().rss
             times = process.cpu_times()
         except psutil.Error:
-            # It ended between being listed and being asked.
+            # The process has ended meanwhile.
             continue
         cpu[process.pid] = times.user + times.system
     return total

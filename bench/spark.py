@@ -1,8 +1,8 @@
-"""Events at scale on Spark: matching and detection, beside the same work in one process (`likewise bench spark`).
+"""Matching and detection on Spark, compared with the same work in one process (`likewise bench spark`).
 
-Rows are printed as they come. `_spark_run` has how they are measured, the other modules what is measured.
+Rows are printed as they are measured. `_spark_run` measures; the other modules have the work that is measured.
 `LIKEWISE_BENCH_GROWTH=1` adds the run over 20 million events; `LIKEWISE_BENCH_ONLY=match`, `detect`,
-`stream` or `dataset` runs that part alone.
+`stream` or `dataset` runs that part only.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ def run(*, quick: bool = False) -> list[dict[str, object]]:
         "dataset": _spark_dataset.rows,
     }
     chosen = [part for name, part in parts.items() if os.environ.get("LIKEWISE_BENCH_ONLY", name) == name]
-    found = []
+    rows = []
     with tempfile.TemporaryDirectory(prefix="likewise-bench-") as folder:
         for part in chosen:
-            for each in part(Path(folder), quick=quick):
-                found.append(each)
-                say(" | ".join(str(value) for value in each.values()))
-    return found
+            for row in part(Path(folder), quick=quick):
+                rows.append(row)
+                say(" | ".join(str(value) for value in row.values()))
+    return rows
 
 
 if __name__ == "__main__":

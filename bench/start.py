@@ -1,7 +1,7 @@
-"""What a user waits for before the first answer: of each command, and of a job on Spark.
+"""The time until the first result of each command, and of a job on Spark.
 
-Each is a process of its own. *Cold* is with an empty cache of compiled kernels, as after an installation; *warm* is
-ever after. Beside the clock stands the processor time, which a busy machine does not spoil.
+Each runs in its own process. *Cold* means an empty cache of compiled kernels, as after an installation; *warm* is any
+later run. Both wall-clock and processor time are measured; other work on the machine affects the latter less.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 FEW, MANY = 1_000, 60_000
-"""Events of the two files; the larger one takes the compiled path."""
+"""Events of the two files; the larger one uses the compiled path."""
 
 PATTERN = "pair: {type = a} as x then first {type = b} as y within 30 minutes where x.room = y.room\n"
 PROFILE = "readings: {type = a, level > 5}\n"
@@ -48,9 +48,9 @@ def _files(folder: Path) -> dict[str, Path]:
 def _lines(count: int) -> Iterator[str]:
     dice = random.Random(7)
     for number in range(count):
-        said = {"type": dice.choice("abcd"), "room": f"room {dice.randrange(100)}", "level": dice.randrange(10)}
+        attributes = {"type": dice.choice("abcd"), "room": f"room {dice.randrange(100)}", "level": dice.randrange(10)}
         moment = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(1_700_000_000 + number))
-        yield json.dumps({"id": f"e{number}", "time": moment, "attributes": said}) + "\n"
+        yield json.dumps({"id": f"e{number}", "time": moment, "attributes": attributes}) + "\n"
 
 
 def _commands(files: dict[str, Path]) -> Iterator[tuple[str, list[str]]]:
@@ -65,18 +65,18 @@ def _commands(files: dict[str, Path]) -> Iterator[tuple[str, list[str]]]:
 def _rows(what: str, command: list[str], folder: Path, rounds: int) -> Iterator[dict[str, object]]:
     print(f"start: {what}", file=sys.stderr, flush=True)
     for state in ("cold", "warm"):
-        told = [_measure(command, _cache(folder, what, at if state == "cold" else 0)) for at in range(rounds)]
-        for unit, values in zip(("s of a processor", "s by the clock"), zip(*told, strict=True), strict=True):
+        times = [_measure(command, _cache(folder, what, at if state == "cold" else 0)) for at in range(rounds)]
+        for unit, values in zip(("s of a processor", "s by the clock"), zip(*times, strict=True), strict=True):
             yield {"what": f"{what}, {state}", "value": min(values), "unit": unit}
 
 
 def _cache(folder: Path, what: str, at: int) -> Path:
-    """The kernels of a round: what the first round leaves is warm for those after it."""
+    """The cache of compiled kernels of a round; warm rounds use that of the first round."""
     return folder / f"kernels of {what} {at}".replace("/", " ")
 
 
 def _measure(command: list[str], cache: Path) -> tuple[float, float]:
-    """Seconds of processors and by the clock."""
+    """Processor seconds and wall-clock seconds."""
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(cache)}
     before, started = _children(), time.perf_counter()
     program = [sys.executable, "-c", "from likewise.cli.app import main; main()", *command]
@@ -92,36 +92,36 @@ def _children() -> float:
 def _spark_rows(events: Path, rounds: int) -> Iterator[dict[str, object]]:
     what = f"detect on Spark, {MANY:,} events"
     print(f"start: {what}", file=sys.stderr, flush=True)
-    told: list[dict[str, Any]] = []
+    times: list[dict[str, Any]] = []
     for _ in range(rounds):
         done = subprocess.run([sys.executable, __file__, str(events)], capture_output=True, text=True, check=False)
         if done.returncode:
             yield {"what": what, "value": "skipped", "unit": "s", "note": done.stderr.strip()[-200:]}
             return
-        told.append(json.loads(done.stdout.splitlines()[-1]))
-    for step in told[0]:
+        times.append(json.loads(done.stdout.splitlines()[-1]))
+    for step in times[0]:
         for at, unit in enumerate(("s of processors", "s by the clock")):
-            yield {"what": f"{what}: {step}", "value": min(one[step][at] for one in told), "unit": unit}
+            yield {"what": f"{what}: {step}", "value": min(run[step][at] for run in times), "unit": unit}
 
 
 def _job(events: str) -> dict[str, tuple[float, float]]:
-    """A session, and the same job twice in it."""
+    """The times of a session, and of the same job twice in it."""
     from _spark_run import processor_time
     from likewise.pipeline import detect, read_events, spark_session
 
-    told: dict[str, tuple[float, float]] = {}
+    times: dict[str, tuple[float, float]] = {}
     begun = time.perf_counter()
     with_session = processor_time(), time.perf_counter()
     spark = spark_session(settings={"spark.sql.shuffle.partitions": "2"})
-    told["session"] = processor_time() - with_session[0], time.perf_counter() - with_session[1]
+    times["session"] = processor_time() - with_session[0], time.perf_counter() - with_session[1]
     for name in ("first pass, planning included", "second pass"):
         used, started = processor_time(), time.perf_counter()
         detect(read_events(spark, events), PATTERN).count()
-        told[name] = processor_time() - used, time.perf_counter() - started
-        if "first answer" not in told:
-            told["first answer"] = processor_time(), time.perf_counter() - begun
+        times[name] = processor_time() - used, time.perf_counter() - started
+        if "first answer" not in times:
+            times["first answer"] = processor_time(), time.perf_counter() - begun
     spark.stop()
-    return told
+    return times
 
 
 if __name__ == "__main__":
