@@ -123,7 +123,7 @@ def test_a_pattern_that_did_not_fire_is_in_json_and_in_the_timeline(files: tuple
         PATTERNS + "three: window then presence then {type = fire} as fire within 5 minutes"
     )
     state = json.loads(run(*files, "--state", "--json").splitlines()[-1])["state"]
-    [three] = [one for one in state if one["name"] == "three"]
+    [three] = [pattern for pattern in state if pattern["name"] == "three"]
     assert three["furthest"].startswith("had window = w, presence = x; at fire: the window was over")
     assert [(line["role"], line["what"]) for line in three["trace"]] == [
         ("window", "event"),

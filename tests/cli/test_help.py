@@ -55,7 +55,7 @@ def test_help_teaches_with_an_example_that_can_be_called(path: tuple[str, ...]) 
 
 @pytest.mark.parametrize("path", EVERY, ids=" ".join)
 def test_every_command_speaks_to_machines(path: tuple[str, ...]) -> None:
-    options = {name for each in EVERY[path].params for name in each.opts}  # type: ignore[attr-defined]
+    options = {name for parameter in EVERY[path].params for name in parameter.opts}  # type: ignore[attr-defined]
     assert "--json" in options
 
 

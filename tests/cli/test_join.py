@@ -83,9 +83,9 @@ def test_what_has_no_partner_stays_on_the_side_asked_for(tables: Path) -> None:
 def test_reasons_and_people_s_output(tables: Path) -> None:
     ask = ("devices.csv", "catalogue.jsonl", "--on", "device=name", "--best", "1", "--explain")
     (row,) = lines(*ask)[:1]
-    assert any(each["concept"].startswith("sentence embedding") for each in row["why"])
+    assert any(reason["concept"].startswith("sentence embedding") for reason in row["why"])
     (row,) = lines(*ask, "--measure", "esa")[:1]
-    assert {each["concept"] for each in row["why"]} == {"Laptop", "Computer"}
+    assert {reason["concept"] for reason in row["why"]} == {"Laptop", "Computer"}
     shown = run(*ask, "--measure", "esa", "--space", "tiny")
     assert "device: laptop  name: computer" in shown.stdout
     assert "Laptop 0." in shown.stdout
@@ -120,7 +120,7 @@ def test_bad_rows_are_told_or_kept(tables: Path) -> None:
     assert "bad.jsonl:2" in result.stderr
     kept = run(*bad_tables(tables), "--dead-letters", "letters.jsonl")
     assert kept.exit_code == 0, kept.output
-    assert [(each["source"], each["line"], each["record"]) for each in letters(tables / "letters.jsonl")] == [
+    assert [(letter["source"], letter["line"], letter["record"]) for letter in letters(tables / "letters.jsonl")] == [
         ("bad.csv", 3, "2,a,b"),
         ("bad.jsonl", 2, "no object"),
         ("bad.jsonl", 3, "[1]"),
@@ -246,7 +246,7 @@ def test_bad_rows_are_told_or_kept_on_spark(spark: Any, tables: Path) -> None:
     assert kept.exit_code == 0, kept.output
     assert "3 bad records in letters.jsonl" in kept.stderr
     assert run(*bad_tables(tables), "--dead-letters", "here.jsonl").exit_code == 0
-    assert letters(tables / "letters.jsonl") == [each | {"line": None} for each in letters(tables / "here.jsonl")]
+    assert letters(tables / "letters.jsonl") == [letter | {"line": None} for letter in letters(tables / "here.jsonl")]
 
 
 HARD = {
@@ -275,13 +275,13 @@ def test_spark_reads_what_is_read_here(spark: Any, tmp_path: Path, name: str) ->
     assert there.rows.columns == here.schema.names
     assert [row.asDict(recursive=True) for row in there.rows.collect()] == here.to_pylist()
     assert there.rows.count() == here.num_rows, "also where no column is asked for"
-    for each in rejects:
-        each.conclude()
+    for reject in rejects:
+        reject.conclude()
     if name == "nothing.csv":
         assert rejects[0].count == rejects[1].count == 0
     else:
         printed = letters(tmp_path / "here")
-        assert letters(tmp_path / "there") == [each | {"line": None} for each in printed]
+        assert letters(tmp_path / "there") == [letter | {"line": None} for letter in printed]
         counts = {"quotes.csv": 3, "windows.csv": 2, "objects.jsonl": 8, "semicolons.csv": 2, "nothing.jsonl": 1}
         assert len(printed) == counts[name]
 

@@ -129,7 +129,9 @@ def test_the_same_on_spark(spark, files):
     kinds = ("automobile", "alarm", "rain")
     more = ({"type": kinds[n % 3], "country": "Kingdom of Spain"} for n in range(70))
     with Path(files[0]).open("a") as out:
-        out.writelines(json.dumps({"id": f"m{n}", "attributes": said}) + "\n" for n, said in enumerate(more))
+        out.writelines(
+            json.dumps({"id": f"m{n}", "attributes": attributes}) + "\n" for n, attributes in enumerate(more)
+        )
     with Path(files[1]).open("a") as out:
         out.write("\nnoise: {type~ = car~, country~ = Spain~} threshold 0.01\n")
     for options in (("--json", "--top", "2"), ()):

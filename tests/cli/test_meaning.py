@@ -92,7 +92,7 @@ def test_nearest_lists_words_with_reasons(app: typer.Typer, shelf: Path) -> None
 def test_themes_of_a_subscription_and_of_events(app: typer.Typer, shelf: Path, tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setattr("likewise.semantics.themes.SMALLEST_BASIS", 1)
     found = json.loads(run(app, "themes", "--subscription", "{type = parking~, place~ = street~}", "--json"))
-    assert {"car", "vehicle"} & {each["tag"] for each in found["tags"]}
+    assert {"car", "vehicle"} & {tag["tag"] for tag in found["tags"]}
     (tmp_path / "e.jsonl").write_text('{"id":"1","attributes":{"type":"parking","place":["street","garage"],"n":4}}\n')
     assert "{" in run(app, "themes", str(tmp_path / "e.jsonl"))
 

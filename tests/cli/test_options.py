@@ -76,12 +76,12 @@ PASTED = [
 @pytest.mark.parametrize("options", PASTED, ids=" ".join)
 def test_what_tune_finds_is_pasted_in_three_ways(app: typer.Typer, desk: Path, options: tuple[str, ...]) -> None:
     printed = run(app, "tune", "e.jsonl", "s.lw", "--labels", "l.tsv", "--save", "t.toml", *options)
-    [line] = [each for each in printed.splitlines() if each.startswith("command line:")]
-    [python] = [each for each in printed.splitlines() if each.startswith("Python:")]
+    [line] = [text for text in printed.splitlines() if text.startswith("command line:")]
+    [python] = [text for text in printed.splitlines() if text.startswith("Python:")]
     words = shlex.split(line.partition(":")[2])
     assert words[:2] == ["likewise", "match"]
     by_line, by_file = (
-        [json.loads(each) for each in run(app, *command, "--json").splitlines()]
+        [json.loads(line) for line in run(app, *command, "--json").splitlines()]
         for command in (words[1:], ["match", "e.jsonl", "s.lw", "--settings", "t.toml"])
     )
     events = list(read_events("e.jsonl"))
@@ -92,7 +92,7 @@ def test_what_tune_finds_is_pasted_in_three_ways(app: typer.Typer, desk: Path, o
     for subscription in parse(Path("s.lw").read_text()):
         engine.subscribe(subscription)
     published = engine.publish_batch(events)
-    mine = {(each.subscription, each.event.id, round(each.score, 9)) for each in published}
+    mine = {(match.subscription, match.event.id, round(match.score, 9)) for match in published}
 
     def found(rows: list[dict[str, Any]]) -> set[tuple[str, str, float]]:
         return {(row["subscription"], row["event"], round(row["score"], 9)) for row in rows if "subscription" in row}

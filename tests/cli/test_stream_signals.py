@@ -105,10 +105,10 @@ def test_a_stream_ends_whoever_gets_the_signal(spark: Any, folder: Path, how: st
     time.sleep(2 if how == "at the start" else 0)
     below = process.below()
     if how == "everybody":
-        for each in below:
+        for child in below:
             # Those that another's end has taken along are gone already.
             with contextlib.suppress(psutil.NoSuchProcess):
-                each.terminate()
+                child.terminate()
         os.kill(process.pid, signal.SIGTERM)
     elif how == "killed":
         os.kill(process.pid, signal.SIGKILL)
@@ -124,9 +124,9 @@ def test_a_stream_ends_whoever_gets_the_signal(spark: Any, folder: Path, how: st
 def test_a_jvm_that_is_killed_is_told_in_one_line(spark: Any, folder: Path) -> None:
     process = Process(folder)
     process.wait_for("batch 0")
-    for each in process.below():
-        if each.name() == "java":
-            each.kill()
+    for child in process.below():
+        if child.name() == "java":
+            child.kill()
     assert process.end() != 0
     assert "Spark's JVM ended" in process.said
     assert "Traceback" not in process.said

@@ -15,7 +15,9 @@ from likewise.errors import BuildError, InputError, LikewiseError
 def events(tmp_path: Path) -> str:
     path = tmp_path / "events.jsonl"
     said = [{"country": "Eire", "room": "kitchen"}, {"country": "Kingdom of Spain", "room": "kitchen", "degrees": 20}]
-    path.write_text("".join(json.dumps({"id": f"e{at}", "attributes": each}) + "\n" for at, each in enumerate(said)))
+    path.write_text(
+        "".join(json.dumps({"id": f"e{at}", "attributes": attributes}) + "\n" for at, attributes in enumerate(said))
+    )
     return str(path)
 
 
@@ -85,12 +87,14 @@ def test_the_first_events_of_a_file_are_its_background(tmp_path: Path) -> None:
     path, wanted = tmp_path / "many.jsonl", tmp_path / "wanted.lw"
     kinds, countries = ("automobile", "alarm", "rain"), ("Kingdom of Spain", "Spain")
     said = [{"type": kinds[n % 3], "country": countries[n % 2], "n": n} for n in range(90)]
-    path.write_text("".join(json.dumps({"id": f"e{at}", "attributes": each}) + "\n" for at, each in enumerate(said)))
+    path.write_text(
+        "".join(json.dumps({"id": f"e{at}", "attributes": attributes}) + "\n" for at, attributes in enumerate(said))
+    )
     wanted.write_text("noise: {type~ = car~, country~ = Spain~} threshold 0.01\n")
 
     def scores(*options: str) -> list[tuple[str, float]]:
         found = map(json.loads, run("match", str(path), str(wanted), "--json", *options).output.splitlines())
-        return [(each["event"], each["score"]) for each in found]
+        return [(match["event"], match["score"]) for match in found]
 
     assert scores() == scores("--background", str(path)) != scores("--no-background")
     (tmp_path / "mine.toml").write_text('background = "none"\n')
