@@ -150,5 +150,5 @@ def _faiss(data: ThematicDataset) -> Iterator[Row]:
 
 
 def _means(texts: Sequence[Sequence[str]], vectors: Any, number: dict[str, int]) -> Any:
-    sums = np.array([vectors[[number[term] for term in one]].sum(axis=0) for one in texts], dtype=np.float32)
+    sums = np.array([vectors[[number[term] for term in words]].sum(axis=0) for words in texts], dtype=np.float32)
     return np.ascontiguousarray(sums / np.maximum(np.linalg.norm(sums, axis=1, keepdims=True), 1e-9))

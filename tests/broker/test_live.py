@@ -101,9 +101,9 @@ def test_a_restart_continues_where_it_was(settings):
     from .conftest import running
 
     with running(settings) as first:
-        one = first.client()
-        one.subscribe(PARKING + "\nboth: {type = open} then {type = close} within 1 hour")
-        one.publish([{"time": 0, **event(type="parking", slots=1)}, {"time": 1, **event(type="open")}])
+        client = first.client()
+        client.subscribe(PARKING + "\nboth: {type = open} then {type = close} within 1 hour")
+        client.publish([{"time": 0, **event(type="parking", slots=1)}, {"time": 1, **event(type="open")}])
     with running(settings) as second:
         two = second.client()
         two.publish([{"time": 2, **event(type="parking", slots=2)}, {"time": 3, **event(type="close")}])

@@ -74,7 +74,7 @@ def mosquitto(tmp_path: Path) -> Iterator[Mosquitto]:
 
 
 class Device:
-    """A client that publishes and notes what it hears, also what came while it was away."""
+    """A client that publishes and records received messages, also those sent while it was disconnected."""
 
     _numbers = itertools.count()
 
@@ -137,7 +137,7 @@ def test_messages_become_events_and_notifications_become_messages(settings, mosq
 
 
 def test_the_same_feed_through_curl_mqtt_and_the_client(settings, mosquitto):
-    """Each publishes, and each hears what the others published."""
+    """Each client publishes, and receives what the others published."""
     if shutil.which("curl") is None:
         pytest.skip("curl is not installed")
     bridge = MqttSettings(url=mosquitto.url, topics=("cars/{type}",), output="found/{subscription}")

@@ -1,4 +1,4 @@
-"""The same broker over PostgreSQL, started here, taken away and brought back."""
+"""The same broker over PostgreSQL, which is started, stopped and started again."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ BIN = Path(_FOUND[-1]) if _FOUND else None
 
 
 class Postgres:
-    """A server of its own in a folder; it refuses to run as root, so then it runs as its own user."""
+    """A PostgreSQL server in a folder; it refuses to run as root, so it runs as another user then."""
 
     def __init__(self, folder: Path) -> None:
         assert BIN is not None

@@ -1,4 +1,4 @@
-"""More than two hundred bad inputs: each is an error of ours with exit code 2, and every input file stays as it was."""
+"""More than two hundred bad inputs: each gives our error with exit code 2, and no input file changes."""
 
 from __future__ import annotations
 
@@ -215,7 +215,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def cases(folder: Path) -> Iterator[list[str]]:
-    """The arguments of each bad command; files that they name are written on the way."""
+    """The arguments of each bad command, after writing the files that they name."""
     for number, text in enumerate(cells(SUBSCRIPTIONS)):
         name = f"bad-{number}.lw"
         (folder / name).write_text(text + "\n")

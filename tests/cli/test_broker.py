@@ -1,4 +1,4 @@
-"""The broker's commands against a broker in a process of its own: two terminals."""
+"""The broker's commands with a broker in another process: two terminals."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Terminal:
         self.environment = environment | {"LIKEWISE_URL": url}
 
     def shell(self, text: str) -> subprocess.Popen[str]:
-        """What a page shows, as it stands there but for the port."""
+        """The commands that a page shows, with another port."""
         text = text.replace("http://127.0.0.1:8420", self.url).replace("likewise ", f"{shlex.join(COMMAND)} ", 1)
         return subprocess.Popen(
             ["bash", "-c", text],
@@ -51,7 +51,7 @@ class Terminal:
         )
 
     def run(self, *words: str, text: str = "") -> subprocess.CompletedProcess[str]:
-        """A command, in this process if it may be: a new one takes a second to start."""
+        """Run a command, in this process if possible, since a new one takes a second to start."""
         if words[0] == "serve":
             command = [*COMMAND, *words]
             return subprocess.run(
@@ -94,7 +94,7 @@ def terminal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Terminal]:
 
 @contextlib.contextmanager
 def ended(process: subprocess.Popen[str]) -> Iterator[None]:
-    """Whatever happens, the process does not outlive the test."""
+    """The process always ends with the test."""
     try:
         yield
     finally:
@@ -110,7 +110,7 @@ def shown(page: str, language: str, word: str) -> str:
 
 
 def end(process: subprocess.Popen[str]) -> None:
-    """Ctrl-C in its terminal; all that was started there ends with it."""
+    """Ctrl-C in its terminal, which ends all processes started there."""
     try:
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGINT)
@@ -156,16 +156,16 @@ def test_the_curl_lines_of_the_page(terminal):
     lines = terminal.shell(shown("docs/broker.md", "bash", "curl"))
     assert lines.stdout is not None
     try:
-        said = ""
-        while "data: " not in said:
+        stream_text = ""
+        while "data: " not in stream_text:
             line = lines.stdout.readline()
-            assert line, said
-            said += line
+            assert line, stream_text
+            stream_text += line
     finally:
         end(lines)
-    assert '"accepted":1' in said
-    assert "event: match" in said
-    found = json.loads(said.partition("data: ")[2])
+    assert '"accepted":1' in stream_text
+    assert "event: match" in stream_text
+    found = json.loads(stream_text.partition("data: ")[2])
     assert (found["subscription"], found["events"][0]["attributes"]["slots"]) == ("parking", 3)
     terminal.run("subscriptions", "remove", "parking")
 

@@ -81,9 +81,9 @@ def test_json_has_structure_and_errors() -> None:
     done = run("-", "--json", stdin="a: {slot > 0} top 2\nb: {slot > }")
     found = json.loads(done.stdout)
     assert done.exit_code == 2
-    [one] = found["subscriptions"]
-    assert (one["name"], one["text"], one["options"]["top_k"]) == ("a", "a: {slot > 0} top 2", 2)
-    assert one["body"]["predicates"] == [{"kind": "predicate", "attribute": "slot", "operator": ">", "value": 0}]
+    [entry] = found["subscriptions"]
+    assert (entry["name"], entry["text"], entry["options"]["top_k"]) == ("a", "a: {slot > 0} top 2", 2)
+    assert entry["body"]["predicates"] == [{"kind": "predicate", "attribute": "slot", "operator": ">", "value": 0}]
     [error] = found["errors"]
     assert (error["line"], error["column"], error["expected"]) == (2, 12, ["a value"])
 

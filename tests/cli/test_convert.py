@@ -147,7 +147,7 @@ LOGS = {
 
 @pytest.mark.parametrize("name", LOGS)
 def test_logs_go_through_every_command(name: str) -> None:
-    """Bad lines are dead letters with their numbers, and the exit code says so."""
+    """Bad lines become dead letters with their numbers, and the exit code is set."""
     Path(name).write_text(LOGS[name])
     Path("s.lw").write_text('alarm: {msg~ = "fire alarm"~}\nsame: {message = "fire alarm"}\n')
     Path("p.lw").write_text("two: {ts = 0} then {ts = 1} within 1 minute\n")
@@ -162,7 +162,7 @@ def test_logs_go_through_every_command(name: str) -> None:
 
 
 def test_a_date_and_a_time_of_day_in_two_columns_are_joined() -> None:
-    """By the guess, which is shown and saved, and by the option; every command reads the same."""
+    """By the guess, which is shown and saved, or by the option; every command reads the same events."""
     rows = "Datum;Uhrzeit;Temp\n16.11.2026;08:00;21,5\n16.11.2026;;21,7\n25.10.2026;12:00;3,5\n"
     Path("keller.csv").write_text(rows)
     done = run("keller.csv", "--zone", "Europe/Berlin", "--save-mapping", "m.yaml", "--out", "a.jsonl")

@@ -37,7 +37,7 @@ def files(tmp_path: Path) -> tuple[str, str]:
 
 
 def run(*arguments: str) -> str:
-    # One event is late; where it is not kept the exit code is 2.
+    # One event is late; if it is not kept, the exit code is 2.
     if "--dead-letters" not in arguments:
         arguments += ("--dead-letters", os.devnull)
     result = CliRunner().invoke(_app.build(), ["detect", *arguments], catch_exceptions=False)
@@ -98,7 +98,7 @@ def test_a_snapshot_goes_on(files: tuple[str, str], tmp_path: Path) -> None:
 
 
 def test_a_snapshot_goes_on_with_the_patterns_of_now(files: tuple[str, str], tmp_path: Path) -> None:
-    """A pattern that was changed, added or removed since the snapshot is reported, and counts."""
+    """A pattern that was changed, added or removed since the snapshot is reported and takes effect."""
     state = tmp_path / "state.bin"
     run(*files, "--snapshot", str(state))
     (tmp_path / "patterns.lw").write_text(PATTERNS.replace("10 minutes", "9 minutes").replace("quiet", "silent"))
@@ -199,7 +199,7 @@ def test_allen_relations_on_a_real_home(homes: str) -> None:
 
 @pytest.mark.parametrize("lateness", ["0 s", "30 s"])
 def test_a_snapshot_leaves_time_open(tmp_path: Path, lateness: str) -> None:
-    """What comes in the next file at the last moment of this one, or late, is as in one file."""
+    """Events of the next file at the last moment of this one, or late, are handled as in one file."""
 
     def line(kind: str, clock: str) -> str:
         return json.dumps({"id": kind, "time": f"2024-01-01T{clock}Z", "attributes": {"k": kind}})

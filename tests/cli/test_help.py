@@ -1,4 +1,4 @@
-"""`likewise --help` as a whole: grouped, short, and each command with an example that is one."""
+"""`likewise --help`: grouped, short, and each command with a valid example."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_headings_and_commands_come_in_the_order_of_the_panels(capsys: pytest.Ca
 
 @pytest.mark.parametrize("path", EVERY, ids=" ".join)
 def test_help_teaches_with_an_example_that_can_be_called(path: tuple[str, ...]) -> None:
-    """The example is parsed by the command's own parser: options that do not exist would be refused."""
+    """The command's parser parses the example, so unknown options are refused."""
     command = EVERY[path]
     examples = re.search(r"Examples?: (`.*)", command.help, flags=re.S)  # type: ignore[attr-defined]
     assert examples is not None, "no example"
@@ -68,13 +68,13 @@ def test_help_names_arguments_and_shows_no_type_for_flags(capsys: pytest.Capture
 
 
 def test_no_color_leaves_only_text_in_a_terminal() -> None:
-    """Under a terminal of its own, since a pipe never has colours."""
+    """In a pseudo-terminal, since a pipe never has colours."""
     reader, writer = pty.openpty()
     command = [sys.executable, "-m", "likewise", "relate", "--help"]
     child = subprocess.Popen(command, stdout=writer, stderr=writer, env={**os.environ, "NO_COLOR": "1"})
     os.close(writer)
     text = b""
-    with contextlib.suppress(OSError):  # the end, as Linux says it
+    with contextlib.suppress(OSError):  # the end of a terminal on Linux
         while piece := os.read(reader, 65536):
             text += piece
     os.close(reader)

@@ -1,4 +1,4 @@
-"""`likewise join`: tables in, rows that mean the same out, the same in this process as on Spark."""
+"""`likewise join`: rows of two tables with the same meaning, with equal results in this process and on Spark."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_reasons_and_people_s_output(tables: Path) -> None:
 
 @pytest.mark.parametrize("suffix", ["csv", "jsonl", "parquet"])
 def test_the_result_is_a_table_again(tables: Path, suffix: str) -> None:
-    """What was written joins again."""
+    """The output can be joined again."""
     out = f"joined.{suffix}"
     result = run(
         "devices.csv", "catalogue.jsonl", "--on", "device=name", "--best", "1", "--space", "tiny", "--out", out
@@ -235,7 +235,7 @@ def test_spark_gives_the_same_rows(spark: Any, tables: Path) -> None:
 
 @pytest.mark.spark
 def test_bad_rows_are_told_or_kept_on_spark(spark: Any, tables: Path) -> None:
-    """The good rows go on, as in this process; only where a bad one stands is not known."""
+    """Good rows are processed as in this process; only the lines of bad ones are unknown."""
     ask = (*bad_tables(tables), "--spark")
     printed = run(*ask, "--json")
     assert printed.exit_code == 2
@@ -264,7 +264,7 @@ HARD = {
 @pytest.mark.spark
 @pytest.mark.parametrize("name", HARD)
 def test_spark_reads_what_is_read_here(spark: Any, tmp_path: Path, name: str) -> None:
-    """Rows, columns in their order, and what is wrong with the rest."""
+    """Rows, columns in order, and the reasons of bad rows."""
     from likewise.cli.spark.tables import spark_table
 
     (tmp_path / name).write_bytes(HARD[name])

@@ -53,7 +53,7 @@ def test_a_pipe_is_answered_while_it_is_open_and_ctrl_c_keeps_what_was_found(fol
         assert running.stdout is not None
         for number in range(3):
             running.stdin.write(event(number))
-            # The pipe stays open: without an answer to this very event the line would never come.
+            # The pipe stays open, so the line must be the answer to this event.
             assert json.loads(running.stdout.readline())["event"] == str(number)
         running.stdin.write("{broken\n")
         running.stdin.write(event(3))

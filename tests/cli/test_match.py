@@ -125,7 +125,7 @@ def test_bad_usage_exits_2_with_a_message(files, arguments, stdin, message):
 
 @pytest.mark.spark
 def test_the_same_on_spark(spark, files):
-    """The same lines, key by key, and the same words for people; the first events are the background in both."""
+    """The same JSON and the same text; the first events are the background in both."""
     kinds = ("automobile", "alarm", "rain")
     more = ({"type": kinds[n % 3], "country": "Kingdom of Spain"} for n in range(70))
     with Path(files[0]).open("a") as out:

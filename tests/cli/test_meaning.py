@@ -141,7 +141,7 @@ def test_settings_that_would_have_no_effect_are_refused(
 
 
 def test_a_glossary_adds_to_the_spaces(app: typer.Typer, shelf: Path, tmp_path: Path) -> None:
-    """It took their place, so that scores fell where no word of the glossary was said."""
+    """It replaced them, so that scores fell even without words of the glossary."""
     (tmp_path / "e.csv").write_text("what\ngarage\n")
     (tmp_path / "s.lw").write_text("s: {what = parking~} threshold 0.0001\n")
     (tmp_path / "g.txt").write_text("zzt = temperature\n")

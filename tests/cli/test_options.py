@@ -1,4 +1,4 @@
-"""The same things are chosen by the same options everywhere, and what `tune` finds can be pasted in three ways."""
+"""Commands share their options, and the result of `tune` can be used in three ways."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The `space` commands: what they print, what they give to machines, and what they say about mistakes."""
+"""The `space` commands: their text, their JSON and their errors."""
 
 from __future__ import annotations
 

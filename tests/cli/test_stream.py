@@ -49,7 +49,7 @@ def test_stream_goes_on_where_it_was(spark: Any, folder: Path) -> None:
 
 
 def test_stream_shows_detections_and_keeps_what_it_refused(spark: Any, folder: Path) -> None:
-    """The console looks at a few rows only; the state is right all the same, batch after batch."""
+    """The console shows a few rows only, but the state is right in every batch."""
     (folder / "in" / "0001.jsonl").write_bytes((folder / "in" / "0001.jsonl").read_bytes() + b"poison\n")
     os.utime(folder / "in" / "0001.jsonl", (10**9 + 1, 10**9 + 1))
     (folder / "patterns.lw").write_text("close: {type = a} as x then {type = b} as y within 5 seconds")

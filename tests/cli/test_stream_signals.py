@@ -1,4 +1,4 @@
-"""A stream in a process of its own is ended by signals, quietly, and goes on where it was."""
+"""Signals end a stream in its own process without noise, and it continues where it stopped."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ COMMAND = "import sys; from likewise.cli.app import main; sys.argv[0] = 'likewis
 
 
 class Process:
-    """`likewise stream` in a process group of its own, as a terminal or `timeout` would start it."""
+    """`likewise stream` in its own process group, as a terminal or `timeout` starts it."""
 
     def __init__(self, folder: Path, *more: str) -> None:
         arguments = ["stream", str(folder / "subscriptions.lw"), "--from", f"path={folder / 'in'}"]
@@ -69,7 +69,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def check(spark: Any, folder: Path) -> None:
-    """More events come; started again, it tells of them and of nothing else."""
+    """After a restart, only new events are reported."""
     from tests.cli.test_stream import run
 
     write_files(folder / "in", trace(40)[20:], size=20, first=1)
@@ -82,7 +82,7 @@ def check(spark: Any, folder: Path) -> None:
 
 
 def test_sigterm_to_the_group_ends_a_stream_quietly_and_leaves_nothing_behind(spark: Any, folder: Path) -> None:
-    """All that it says is the batch and that it stopped: no traceback, none of Spark's greetings; exit code 0."""
+    """It prints only the batch and that it stopped: no traceback, no greeting of Spark; exit code 0."""
     process = Process(folder)
     process.wait_for("batch 0")
     below = process.below()
@@ -106,7 +106,7 @@ def test_a_stream_ends_whoever_gets_the_signal(spark: Any, folder: Path, how: st
     below = process.below()
     if how == "everybody":
         for child in below:
-            # Those that another's end has taken along are gone already.
+            # Some end together with their parents.
             with contextlib.suppress(psutil.NoSuchProcess):
                 child.terminate()
         os.kill(process.pid, signal.SIGTERM)

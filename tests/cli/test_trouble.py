@@ -1,4 +1,4 @@
-"""What goes wrong outside of Likewise, as the command tells it: one message, exit code 2, no traceback."""
+"""Errors from outside Likewise: one message, exit code 2, no traceback."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ def test_a_module_that_is_not_installed_names_the_extra() -> None:
 
 
 def test_spark_that_is_not_installed_is_told_by_every_command(files: Path) -> None:
-    """A module of that name that cannot be imported stands in for none."""
+    """A module of that name that cannot be imported replaces the missing one."""
     (files / "away" / "pyspark").mkdir(parents=True)
     (files / "away" / "pyspark" / "__init__.py").write_text("raise ModuleNotFoundError('gone', name='pyspark')")
     for arguments in (

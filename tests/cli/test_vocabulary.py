@@ -1,4 +1,4 @@
-"""`likewise vocabulary` makes a background from events, and `likewise match` takes it."""
+"""`likewise vocabulary` creates a background from events, and `likewise match` uses it."""
 
 import json
 from pathlib import Path
@@ -14,9 +14,12 @@ from likewise.errors import BuildError, InputError, LikewiseError
 @pytest.fixture
 def events(tmp_path: Path) -> str:
     path = tmp_path / "events.jsonl"
-    said = [{"country": "Eire", "room": "kitchen"}, {"country": "Kingdom of Spain", "room": "kitchen", "degrees": 20}]
+    records = [
+        {"country": "Eire", "room": "kitchen"},
+        {"country": "Kingdom of Spain", "room": "kitchen", "degrees": 20},
+    ]
     path.write_text(
-        "".join(json.dumps({"id": f"e{at}", "attributes": attributes}) + "\n" for at, attributes in enumerate(said))
+        "".join(json.dumps({"id": f"e{at}", "attributes": attributes}) + "\n" for at, attributes in enumerate(records))
     )
     return str(path)
 
@@ -74,7 +77,7 @@ def test_match_takes_it_and_says_where_it_would_count_for_nothing(events: str, t
 
 
 def test_any_words_of_a_stream_read_back(tmp_path: Path) -> None:
-    """Empty values, comments, backslashes and odd blanks are no reason to refuse our own file."""
+    """Empty values, comments, backslashes and unusual blanks survive in our own file."""
     events = tmp_path / "events.jsonl"
     words = {"a": "", "b": "  ", "c": "#7", "d": "\\n", "e": "line\nbreak", "f": "two\u2028lines", "g": "# version 00"}
     events.write_text(json.dumps({"id": "x", "attributes": words}) + "\n")
@@ -86,9 +89,9 @@ def test_any_words_of_a_stream_read_back(tmp_path: Path) -> None:
 def test_the_first_events_of_a_file_are_its_background(tmp_path: Path) -> None:
     path, wanted = tmp_path / "many.jsonl", tmp_path / "wanted.lw"
     kinds, countries = ("automobile", "alarm", "rain"), ("Kingdom of Spain", "Spain")
-    said = [{"type": kinds[n % 3], "country": countries[n % 2], "n": n} for n in range(90)]
+    records = [{"type": kinds[n % 3], "country": countries[n % 2], "n": n} for n in range(90)]
     path.write_text(
-        "".join(json.dumps({"id": f"e{at}", "attributes": attributes}) + "\n" for at, attributes in enumerate(said))
+        "".join(json.dumps({"id": f"e{at}", "attributes": attributes}) + "\n" for at, attributes in enumerate(records))
     )
     wanted.write_text("noise: {type~ = car~, country~ = Spain~} threshold 0.01\n")
 

@@ -94,7 +94,7 @@ def test_matches_as_parquet_without_spark(capfd: Any) -> None:
 
 
 def test_why_of_a_trace_says_once_how_far_a_pattern_came(capfd: Any, tmp_path: Path) -> None:
-    """In the order of time, whatever the file's; an attribute that a condition asks for and nobody has is named."""
+    """In order of time, not of the file; an attribute that a condition needs and no event has is named."""
     events = tmp_path / "events.jsonl"
     events.write_text(
         '{"id": "b", "time": "2026-01-01T00:01:00Z", "attributes": {"k": "B", "room": "1"}}\n'

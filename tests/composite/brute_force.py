@@ -1,8 +1,8 @@
-"""What a pattern means, in the simplest words: slow, recomputed from nothing, sharing no code with the detectors.
+"""A reference implementation of patterns: simple, slow, and without code of the detectors.
 
 `found(pattern)` follows docs/composite.md line by line [003 sec 2.2, tables 1 and 2]: the instances of a pattern that
-is activated at a moment are computed as one sorted list, and the trace is gone through once per detection to see
-what earlier detections have consumed.
+is activated at a moment are computed as one sorted list, and the trace is read again for each detection, because of
+what earlier detections consumed.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Trace:
         self.consumed: dict[int, Step] = {}
 
     def detections(self, after: int | None = None, origin: int | None = None) -> list[Found]:
-        """Step by step: what is complete, sure enough, and not made of what an earlier detection took."""
+        """Step by step: complete instances that reach the threshold and contain no event of an earlier detection."""
         self.after = self.start - 1 if after is None else after
         self.origin = self.start if origin is None else origin
         if self.composite.consumption is not m.Consumption.UNIQUE:
@@ -101,13 +101,13 @@ class Trace:
         return sorted(out, key=lambda f: f.order)
 
     def _lone(self, node: m.Pattern, after: int, origin: int, free: bool | str, hold: float = INF) -> list[Found]:
-        """A part for which no other waits: still one may want only the first or the n-th of its duplicates."""
+        """A part that no other part waits for; it may still keep only the first or the n-th of its duplicates."""
         found = self.found(node, after, origin, free)
         dup = getattr(node, "duplicates", None)
         return [f for f, _ in self._select(found, node, dup, lambda c: c.time + hold, free)]
 
     def _reference(self, node: m.Reference, after: int, origin: int, free: bool | str) -> list[Found]:
-        """A name: what its pattern would detect if it were started here, whatever those outside take."""
+        """A name: what its pattern would detect if it started here, independent of consumption outside."""
         target = self.known[node.name]
         assert node.alias
         if isinstance(target.body, m.Profile):
@@ -187,7 +187,7 @@ class Trace:
             out.append(joined(prefix, time, phase, p))
 
         def breaking(part: m.Pattern, prefix: list[Found], low: int, start: int) -> list[int]:
-            """When something happened for sure that must not, as far as these parts decide it."""
+            """When a negated part certainly happened, as far as these parts decide that."""
             roles = tuple(r for f in prefix for r in f.roles)
             asked = set().union(*(binds(b) for b in self.composite.where if binds(b) & aliases(part)))
             inside = {top(a) for a, _, _ in roles}
@@ -199,7 +199,7 @@ class Trace:
             ]
 
         def forbidden(parts: list[Found]) -> bool:
-            """Whether the last of these comes after something that must not come before it."""
+            """Whether the last of these parts comes after a negated part that must not precede it."""
             for place, guard in guards:
                 if place < len(parts) - 1:
                     low = parts[place].time if place >= 0 else after
@@ -211,7 +211,7 @@ class Trace:
             return False
 
         def broken(prefix: list[Found]) -> float:
-            """The moment at which something breaks what waits after these parts."""
+            """When a negated part breaks the sequence that waits after these parts."""
             k, low = len(prefix) - 1, prefix[-1].time
             step = steps[k + 1] if k + 1 < len(steps) else None
             times: list[float] = [
@@ -264,7 +264,7 @@ class Trace:
         return out
 
     def _at_once(self, step: m.Pattern) -> bool:
-        """Whether a part begins when it is known: one of several events may have begun before."""
+        """Whether a part begins when it is known; a part of several events may have begun before."""
         if isinstance(step, m.Reference):
             return isinstance(self.known[step.name].body, m.Profile)
         return isinstance(step, m.Member | m.TimeEvent | m.Negation)
@@ -314,7 +314,7 @@ class Trace:
     def _breaks(
         self, node: m.Conjunction | m.Relation, guards: list[m.Negation], after: int, origin: int
     ) -> Callable[[Found], float]:
-        """When something breaks a single part that waits for its window to be over."""
+        """When a negated part breaks a single part that waits for the end of its window."""
         within = INF if node.within is None else node.within
         found = [j for guard in guards for j in self._lone(guard.part, after, origin, True)]
 
@@ -342,7 +342,7 @@ class Trace:
         return [merged(group) for group in ways]
 
     def _asked_at(self, node: m.Disjunction) -> m.Pattern | None:
-        """The largest operator with a condition that tells the branches apart: up to there they are not one."""
+        """The largest operator with a condition that distinguishes the branches; they are not merged below it."""
         above = [
             place
             for b in self.composite.where
@@ -353,7 +353,7 @@ class Trace:
         return max(above, key=lambda place: len(list(below(place))), default=None)
 
     def _decided_at(self, b: m.Binding) -> m.Pattern:
-        """The smallest part with its members, or the count that counts a member for each of its values."""
+        """The smallest part with the members of a condition, or the count that it is the key of."""
         if b.left == b.right and not b.approximate:
             counts = [node for node in below(self.composite.root) if isinstance(node, m.Selection | m.Repetition)]
             for node in reversed([node for node in counts if b.left.alias in aliases(node.part)]):
@@ -361,7 +361,7 @@ class Trace:
         return smallest(self.composite.root, binds(b))
 
     def _together(self, node: m.Pattern, found: list[Found]) -> list[Found]:
-        """The ways to read the same events become one where all conditions about them are decided."""
+        """Merge the readings of the same events where all conditions about them are decided."""
         ors = [inner for inner in below(node) if isinstance(inner, m.Disjunction) and self._asked_at(inner) is node]
         if not ors:
             return found
@@ -373,12 +373,12 @@ class Trace:
 
     def _exclusiveor(self, node: m.ExclusiveOr, after: int, origin: int, free: bool | str) -> list[Found]:
         assert node.within is not None
-        each = [self._lone(part, after, origin, free or "counted", node.within) for part in node.parts]
+        parts = [self._lone(part, after, origin, free or "counted", node.within) for part in node.parts]
         out = []
-        for k, instances in enumerate(each):
+        for k, instances in enumerate(parts):
             for f in instances:
                 p = f.p
-                for other in [j for i, js in enumerate(each) if i != k for j in js]:
+                for other in [j for i, js in enumerate(parts) if i != k for j in js]:
                     if abs(other.time - f.time) <= node.within:
                         p *= 1 - other.p * self._bound(node, [f.roles], other.roles)
                 out.append(replace(f, time=f.time + node.within, phase=1, p=p))
@@ -403,15 +403,15 @@ class Trace:
     def _counted(
         self, node: m.Selection | m.Repetition, after: int, origin: int, free: bool | str
     ) -> list[list[list[Found]]]:
-        """What is counted together: a member that is set equal to itself is counted for each of its values.
+        """The instances that are counted together: one group for each value of a member that is equal to itself.
 
-        Each is counted once, with all ways to read its events.
+        Each instance is counted once, with all readings of its events.
         """
         open_ors = [
-            one
-            for one in below(node)
-            if isinstance(one, m.Disjunction)
-            and (at := self._asked_at(one)) is not None
+            disjunction
+            for disjunction in below(node)
+            if isinstance(disjunction, m.Disjunction)
+            and (at := self._asked_at(disjunction)) is not None
             and not any(at is inner for inner in below(node.part))
         ]
         groups: dict[object, list[Found]] = {}
@@ -482,7 +482,7 @@ class Trace:
         return tuple(key)
 
     def _bound(self, node: m.Pattern, others: list[tuple[object, ...]], mine: tuple[object, ...]) -> float:
-        """The factor of all conditions that are first decidable at `node`, between parts already joined."""
+        """The product of all conditions that are first decidable at `node`, between parts already joined."""
         everything = [*others, mine]
         p = 1.0
         for b in self.composite.where:
@@ -497,7 +497,7 @@ class Trace:
             crossing = any(names <= aliases(child) for child in children(node))
             if crossing or set(place) != names:
                 continue
-            # With the prefix in one bag, pairs inside the bag were judged when they were joined.
+            # Pairs inside the prefix were checked when they were joined.
             if len(set(place.values())) == 1:
                 continue
             p *= self._holds(b, {a: everything[k] for a, k in place.items()})
@@ -517,7 +517,7 @@ class Trace:
 
 
 def _one_span(group: list[Found]) -> list[Found]:
-    """Several ways to read the same events are one instance: they have the earliest span."""
+    """Several readings of the same events are one instance, with the earliest span."""
     if len(group) == 1:
         return group
     early = min(group, key=lambda f: (f.start, f.end))
@@ -529,7 +529,7 @@ def _never(_: Found) -> float:
 
 
 def _once(groups: Iterable[list[Found]]) -> list[Found]:
-    """What is found for several values is found once."""
+    """An instance found for several values counts once."""
     out: list[Found] = []
     for group in groups:
         before = set(out)

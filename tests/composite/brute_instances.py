@@ -1,4 +1,4 @@
-"""Instances as the definition knows them: plain values, and what can be asked of patterns and of two of them."""
+"""Instances of the reference implementation, and functions of patterns and of pairs of instances."""
 
 from __future__ import annotations
 
@@ -54,12 +54,12 @@ def values(event: Event, attribute: str) -> list[object]:
 
 
 def top(role: str) -> str:
-    """The name that a pattern itself gives; what stands behind a dot is inside a name."""
+    """The name in the pattern itself; the part after a dot is inside a named pattern."""
     return role.split(".", maxsplit=1)[0]
 
 
 def aliases(node: m.Pattern) -> set[str]:
-    """The roles a positive or negated node speaks of."""
+    """The roles of a positive or negated node."""
     match node:
         case m.Member(alias=a) | m.TimeEvent(alias=a) | m.Reference(alias=a):
             return {a} if a else set()
@@ -106,7 +106,7 @@ def joined(parts: list[Found], time: int, phase: int, p: float) -> Found:
 
 
 def merged(ways: list[Found]) -> Found:
-    """One instance for all ways to read the same events; what they have in common counts once."""
+    """One instance for all readings of the same events; common factors count once."""
     if len(ways) == 1:
         return ways[0]
     best = min(ways, key=lambda f: (-f.p, f.order))
@@ -126,14 +126,14 @@ def read_by(ors: list[m.Disjunction], f: Found) -> object:
 
 
 def below(node: m.Pattern) -> Iterator[m.Pattern]:
-    """A pattern and all that stands in it."""
+    """A pattern and all its parts."""
     yield node
     for child in children(node):
         yield from below(child)
 
 
 def binds(b: m.Binding) -> set[str]:
-    """The members that a condition speaks of."""
+    """The members of a condition."""
     return {b.left.alias} | ({b.right.alias} if isinstance(b.right, m.Field) else set())
 
 
@@ -196,7 +196,7 @@ def _row(fs: tuple[Found, ...], time: int, phase: int) -> Found:
 
 
 def longest(node: m.Repetition, found: list[list[Found]]) -> list[Found]:
-    """From the left: as many as follow one another in the window, then on from the next."""
+    """From the left: the longest run within the window, then continue with the next instance."""
     assert node.within is not None
     out = []
     while found:
@@ -206,7 +206,7 @@ def longest(node: m.Repetition, found: list[list[Found]]) -> list[Found]:
             if found[size][0].time > over or not _in_a_row(found[size - 1 : size + 1]):
                 break
             size += 1
-        # One that is too short gives way to the one that begins with its second.
+        # If a run is too short, try the one that begins with its second instance.
         run, found = found[:size], found[size if size >= node.least else 1 :]
         time, phase, by = over, 1, None
         if size == node.most:

@@ -73,7 +73,7 @@ def _single(detector: Detector, stream: Sequence[Event], horizon: int) -> list[D
 
 
 def _noise(first: Event) -> list[Event]:
-    """Events of the first moment that nothing asks for: a batch of fewer than nine is taken one by one."""
+    """Irrelevant events of the first moment, since a batch of fewer than nine is processed one by one."""
     return [Event(f"noise {number}", (("noise", number),), (), first.span[1], first.span[1]) for number in range(12)]
 
 

@@ -1,4 +1,4 @@
-"""The comparison: what the page says against what each path of the engine gives."""
+"""Compares the reference implementation with each path of the engine."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ from likewise.language import (
 )
 
 IN_ORDER = ("compiled", "batch", "pieces", "two-step", "snapshot")
-"""Paths that take the events as the general path does, and so give the same in the same order."""
+"""Paths that process the events as the general path does, and so give the same detections in the same order."""
 
 
 @dataclass(frozen=True)
 class Disagreement:
-    """A case in which a path gives something else than the page."""
+    """A case in which a path differs from the reference."""
 
     case: Case
     path: str
@@ -64,7 +64,7 @@ def text(row: Row) -> str:
 
 
 def defined(found: Iterable[Found], name: str, *, every: bool) -> Iterator[Row]:
-    """As each is reported, or in every way in which it may be read."""
+    """The reported reading of each detection, or every reading."""
     for instance in found:
         for reading in instance.readings if every else (instance.reading,):
             roles: dict[str, tuple[str, ...]] = {}
@@ -76,7 +76,7 @@ def defined(found: Iterable[Found], name: str, *, every: bool) -> Iterator[Row]:
 def by_definition(
     case: Case, trace: tuple[Event, ...] | None = None, *, changed: bool = False, every: bool = False
 ) -> list[Row]:
-    """What the page says, sorted; with the last pattern added and removed in between, or all the time."""
+    """The detections of the reference, sorted; the last pattern is there all the time, or is added and removed."""
     trace = trace or case.trace
     world = World(trace, {pattern.name: pattern for pattern in case.patterns}, case.horizon)
     added, removed = when_changed(case) if changed else (0, len(trace))
@@ -89,14 +89,14 @@ def by_definition(
     return sorted(out)
 
 
-def known_before(one: Found, trace: tuple[Event, ...], position: int) -> bool:
-    """Whether a detection was known before the event of a position came, if there is one."""
-    return position >= len(trace) or one.known < (trace[position - 1].end, position)
+def known_before(instance: Found, trace: tuple[Event, ...], position: int) -> bool:
+    """Whether a detection was known before the event at a position."""
+    return position >= len(trace) or instance.known < (trace[position - 1].end, position)
 
 
 @dataclass
 class Examination:
-    """One case, with what is asked for more than once; `seen` counts what occurred."""
+    """One case, with cached results; `seen` counts what occurred."""
 
     case: Case
     seen: Counter[str] = field(default_factory=Counter)
@@ -110,7 +110,7 @@ class Examination:
         return PATHS["general"](Run(self.case, "general"))
 
     def check(self, path: str) -> Disagreement | None:
-        """Whether a path gives what the page says, in the order of the general path."""
+        """Whether a path gives the detections of the reference, in the order of the general path."""
         if path == "limit":
             return self.check_limit()
         run = Run(self.case, path)
@@ -130,7 +130,7 @@ class Examination:
         return by_definition(self.case, changed=True) if path == "changing" else self.expected
 
     def check_limit(self) -> Disagreement | None:
-        """A limit costs detections; it never makes one, but for another choice among what would be there without."""
+        """A limit may lose detections; it adds none, except by another choice among those without a limit."""
         random = Random(f"limit {self.case.seed}")
         limits = Limits(random.randint(1, 4), random.choice(("drop oldest", "refuse")))
         allowed = set(map(self.chosen_as, by_definition(without_choices(self.case), every=True)))
@@ -147,9 +147,9 @@ class Examination:
         return None
 
     def chosen_as(self, row: Row) -> tuple[object, ...]:
-        """What a detection that takes the place of a lost one must have in common with one without a limit.
+        """What a detection that replaces a lost one must have in common with a detection without a limit.
 
-        Inside a name an `or` may read the same events in another way, so there the events count and not their roles.
+        Inside a name an `or` may read the same events differently, so only the events are compared, not their roles.
         """
         pattern, _, start, end, roles = row
         if not reads_names_in_ways(self.case):
@@ -180,14 +180,14 @@ def remembers_more(case: Case) -> bool:
 
 
 def without_choices(case: Case) -> Case:
-    """The case with every combination: what a limit may let through in place of what it dropped."""
+    """The case with every combination: what may be detected with a limit instead of what it dropped."""
     bodies = [(pattern, pattern.body) for pattern in case.patterns if isinstance(pattern.body, Composite)]
     loose = [replace(p, body=replace(b, root=with_all(b.root), consumption=None)) for p, b in bodies]
     return replace(case, patterns=tuple(loose))
 
 
 def with_all(node: Pattern) -> Pattern:
-    """The same pattern with all duplicates; what must not happen stays as it is."""
+    """The same pattern with all duplicates; negated parts are unchanged."""
     if isinstance(node, Member | Reference):
         return replace(node, duplicates=None)
     if isinstance(node, Sequence | Conjunction | Disjunction):

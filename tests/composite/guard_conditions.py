@@ -1,4 +1,4 @@
-"""Profiles and conditions as the page defines them, and which operator each condition belongs to."""
+"""Profiles and conditions as docs/composite.md defines them, and the operator of each condition."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ COMPARE = {
 
 
 def equal(left: Value, right: Value) -> bool:
-    """Text, truth values and numbers are never equal to each other; 1 and 1.0 are."""
+    """Text, booleans and numbers are never equal to each other; 1 and 1.0 are."""
     return kind(left) == kind(right) and left == right
 
 
@@ -141,7 +141,7 @@ class Placed:
     equated: dict[str, list[Field]] = field(default_factory=dict)
 
     def between(self, node: Pattern) -> list[Binding]:
-        """The conditions of an operator that no absence has to do with."""
+        """The conditions of an operator without negated members."""
         absent = set().union(*(labels_below(part) for part in parts_of(node) if isinstance(part, Negation)))
         return [c for c in self.by_node.get(id(node), ()) if not sides(c) & absent]
 

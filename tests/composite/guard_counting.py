@@ -1,4 +1,4 @@
-"""The i-th and repetitions, as the page defines them, of a row of instances that are counted together."""
+"""Selections and repetitions of a row of instances, as docs/composite.md defines them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from guard_instances import Found, joined, until
 from likewise.language import Repetition, Selection
 
 CountedRun = tuple[Sequence[Found], Found]
-"""The instances that were counted, and what they make."""
+"""The counted instances, and the resulting instance."""
 
 
 def selected(row: Sequence[Found], node: Selection) -> Iterator[CountedRun]:
@@ -25,14 +25,14 @@ def selected(row: Sequence[Found], node: Selection) -> Iterator[CountedRun]:
 
 
 def repeated(row: Sequence[Found], node: Repetition) -> Iterator[CountedRun]:
-    """Every run that is as long as asked for."""
+    """Every run of an allowed length."""
     for first in range(len(row)):
         for run in runs(row[first:], node):
             yield run, joined(run)
 
 
 def runs(row: Sequence[Found], node: Repetition) -> Iterator[Sequence[Found]]:
-    """The runs of consecutive instances from the first one on that are as long as asked for."""
+    """The runs of an allowed length that begin with the first instance."""
     for length in range(1, len(row) + 1):
         run = row[:length]
         if length > 1 and run[-1].first <= run[-2].time:
@@ -44,7 +44,7 @@ def runs(row: Sequence[Found], node: Repetition) -> Iterator[Sequence[Found]]:
 
 
 def longest(row: Sequence[Found], node: Repetition) -> Iterator[CountedRun]:
-    """From the left, each run as long as it can be: known when it is full, cut short, or its time is over."""
+    """From the left, each run as long as possible: known when it is full, interrupted, or its time is over."""
     while row:
         run = list(runs(row, replace(node, least=1)))[-1]
         rest = row[len(run) :]
@@ -62,7 +62,7 @@ def longest(row: Sequence[Found], node: Repetition) -> Iterator[CountedRun]:
 
 
 def as_one(counted: Iterable[CountedRun]) -> Iterator[Found]:
-    """What is found for several values is one instance, read in all the ways in which it was found."""
+    """An instance found for several values is one instance with all readings."""
     found: dict[object, Found] = {}
     for run, instance in counted:
         key = (instance.known, *(part.place for part in run))

@@ -1,4 +1,4 @@
-"""The values of the guard's reference: an instance, when it is known, and from when on something is active."""
+"""Values of the reference implementation: instances, when they are known, and activations."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Known = tuple[int, float]
 
 
 class Active(NamedTuple):
-    """From when on an operator is active: a moment, and the position of the first event that it sees."""
+    """The activation of an operator: a moment, and the position of the first event that it considers."""
 
     moment: int
     position: int
@@ -43,12 +43,12 @@ class Found:
 
     @property
     def reading(self) -> Roles:
-        """The way it is reported: of several the first by the names of its roles, then by its events."""
+        """The reported reading: the first by role names, then by events."""
         return min(self.readings, key=roles_in_order)
 
     @property
     def order(self) -> tuple[object, ...]:
-        """Earliest events first; what has the same ones, as it is read."""
+        """Sort key: earliest events first; for equal events, the reading."""
         return (self.known, sorted(self.events), roles_in_order(self.reading))
 
 
@@ -92,5 +92,5 @@ def label_of(part: Pattern) -> str:
 
 
 def absent(part: Pattern) -> bool:
-    """Whether a part of a sequence or an `and` must not happen at all: it has no time of its own."""
+    """Whether a part of a sequence or an `and` is a negation without its own duration."""
     return isinstance(part, Negation) and part.within is None

@@ -26,7 +26,7 @@ def row(found: Detection) -> Row:
 
 @dataclass
 class Run:
-    """One run of a case: its own random numbers, and what really occurred."""
+    """One run of a case: its random numbers, and what occurred."""
 
     case: Case
     path: str
@@ -62,13 +62,13 @@ def compiled(run: Run) -> list[Row]:
 
 
 def path_of_patterns(detector: Detector) -> list[str]:
-    """Which path each pattern takes; there is no public way to ask."""
+    """The path of each pattern, for which there is no public method."""
     flat = detector._compiled
     return ["compiled" if flat is not None and name in flat else "general" for name in detector.patterns]
 
 
 def noise(case: Case) -> list[Event]:
-    """Events of the first moment that nothing asks for, so that there are enough for a batch."""
+    """Irrelevant events of the first moment, so that there are enough for a batch."""
     moment = case.trace[0].end
     return [Event(f"d{number}", (("noise", number),), (), moment, moment) for number in range(20)]
 
@@ -79,7 +79,7 @@ def batch(run: Run) -> list[Row]:
 
 
 def pieces(run: Run) -> list[Row]:
-    """Batches and single events by turns, and time that only `advance` moves."""
+    """Batches and single events in turn, and time that only `advance` moves."""
     detector = Detector(run.case.patterns)
     events, out = [*noise(run.case), *run.case.trace], []
     while events:
@@ -112,7 +112,7 @@ def snapshot(run: Run) -> list[Row]:
 
 
 def late(run: Run) -> list[Row]:
-    """Out of order by less than the lateness, with a restart now and then."""
+    """Out of order by less than the lateness, with some restarts."""
     lateness = run.random.choice((1, 3, 6)) * SECOND
     shuffled = sorted(run.case.trace, key=lambda event: event.end + run.random.uniform(0, lateness))
     disorder = any(a.end > b.end for a, b in itertools.pairwise(shuffled))
@@ -168,7 +168,7 @@ PATHS: dict[str, Callable[[Run], list[Row]]] = {
 
 @dataclass(frozen=True)
 class Limited:
-    """What a detector with a limit gave, and whether it counted something as dropped."""
+    """The detections of a detector with a limit, and whether it counted drops."""
 
     rows: list[Row]
     dropped: dict[str, int]

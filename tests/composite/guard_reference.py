@@ -1,8 +1,8 @@
-"""What a pattern means, written from the page alone: slow, small, and without state.
+"""A second reference implementation of patterns, written from docs/composite.md alone: slow, small and stateless.
 
-Every operator is a function from the moment it becomes active to the list of its instances, computed over the whole
-trace. Only consumption needs history: the first moment with instances is decided, what it takes is marked, and all the
-rest is computed again. Nothing here is shared with the engine but the values of the language.
+Every operator is a function from its activation to the list of its instances, computed over the whole trace. Only
+consumption needs history: the first moment with instances is decided, their events are marked as consumed, and the rest
+is computed again. Only the values of the language are shared with the engine.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class World:
         self.trace = [SeenEvent(e.id, e.tuples, e.theme, e.start, e.end, place) for place, e in seen]
 
     def detections(self, name: str, active: Active) -> list[Found]:
-        """What the pattern of that name detects if it starts then."""
+        """The detections of the pattern with this name, if it starts at this activation."""
         if (name, active) not in self.memo:
             body = self.patterns[name].body
             whole = body if isinstance(body, Composite) else Composite(Member(body))
@@ -72,7 +72,7 @@ class World:
         return self.memo[name, active]
 
     def whole(self, name: str, *, position: int = 0) -> list[Found]:
-        """The detections of a running pattern: active from its first event, or, added later, from when it was added."""
+        """The detections of a running pattern: active from its first event, or from when it was added."""
         moment = self.trace[max(0, position - 1)].end
         found = self.detections(name, Active(moment, position, whole=True))
         return [instance for instance in found if instance.known[0] <= self.horizon]
@@ -84,7 +84,7 @@ class World:
 
 @dataclass
 class Prefix:
-    """The part of a sequence found so far, from when on the next is awaited, and the absences still to be decided."""
+    """The found part of a sequence, from when the next part is awaited, and the undecided absences."""
 
     found: Found | None
     active: Active
@@ -95,14 +95,14 @@ class Prefix:
 
 
 class Running:
-    """One pattern from one moment on, with what it has consumed."""
+    """One activation of a pattern, with its consumed events."""
 
     def __init__(self, world: World, composite: Composite, active: Active) -> None:
         self.world, self.composite, self.active = world, composite, active
         self.placed: Placed = place(composite)
         absences = [node for node in below(composite.root) if isinstance(node, Negation)]
         counts = [node for node in below(composite.root) if isinstance(node, Selection | Repetition | ExclusiveOr)]
-        # What is consumed has happened all the same: it counts and breaks an `xor`. In a negation nothing is consumed.
+        # Consumed events still count and break an `xor`. In a negation nothing is consumed.
         self.free = {id(part) for absence in absences for part in below(absence.part)}
         self.lasting = self.free | {id(part) for count in counts for part in below(count)}
         self.consumed: dict[Known, Known] = {}
@@ -125,17 +125,17 @@ class Running:
                     self.consumed |= dict.fromkeys(instance.events, decided)
                     self.memo.clear()
 
-    def gone(self, one: Found, *, before: Known) -> bool:
-        """Whether one of the events had been consumed when something else came."""
-        return any(self.consumed.get(event, until(1 << 62)) < before for event in one.events)
+    def gone(self, instance: Found, *, before: Known) -> bool:
+        """Whether one of the events was consumed before a moment."""
+        return any(self.consumed.get(event, until(1 << 62)) < before for event in instance.events)
 
-    def spent(self, one: Found) -> Known:
-        return min((self.consumed.get(event, until(1 << 62)) for event in one.events), default=until(1 << 62))
+    def spent(self, instance: Found) -> Known:
+        return min((self.consumed.get(event, until(1 << 62)) for event in instance.events), default=until(1 << 62))
 
     # operators
 
     def of(self, node: Pattern, active: Active) -> list[Found]:
-        """The instances of a part, active from a moment on, in order; a member with its choice of duplicates."""
+        """The instances of an active part, in order; for a member, with its choice of duplicates."""
         key = (id(node), active)
         if key not in self.memo:
             operator: Callable[[Pattern, Active], Iterable[Found]] = getattr(self, type(node).__name__.lower())
@@ -146,7 +146,7 @@ class Running:
         for position, event in enumerate(self.world.trace):
             if position >= active.position and profile_holds(node.profile, event):
                 roles = ((node.alias or "", event),)
-                one = Found(
+                instance = Found(
                     event.end,
                     (event.end, position),
                     event.end,
@@ -155,7 +155,7 @@ class Running:
                     (roles,),
                     frozenset({(event.end, position)}),
                 )
-                yield from self.checked(one, self.placed.alone.get(node.alias or "", ()))
+                yield from self.checked(instance, self.placed.alone.get(node.alias or "", ()))
 
     def reference(self, node: Reference, active: Active) -> Iterator[Found]:
         label = node.alias or node.name
@@ -173,14 +173,14 @@ class Running:
                 yield Found(moment, until(moment), moment, moment, moment, (((node.alias or "", tick),),))
             moment += step
 
-    def checked(self, one: Found, conditions: Iterable[object]) -> Iterator[Found]:
+    def checked(self, instance: Found, conditions: Iterable[object]) -> Iterator[Found]:
         """The instance with the readings that satisfy the conditions, if there are any."""
-        readings = tuple(roles for roles in one.readings if all(holds(c, roles) for c in conditions))
+        readings = tuple(roles for roles in instance.readings if all(holds(c, roles) for c in conditions))
         if readings:
-            yield replace(one, readings=readings)
+            yield replace(instance, readings=readings)
 
     def disjunction(self, node: Disjunction, active: Active) -> Iterator[Found]:
-        """Either; instances of the same events are one, that may be read in several ways."""
+        """Either part; instances of the same events are one instance with several readings."""
         found: dict[object, Found] = {}
         for instance in (instance for part in node.parts for instance in self.alone(part, active)):
             same = found.setdefault((instance.known, instance.events), instance)
@@ -190,7 +190,7 @@ class Running:
         yield from found.values()
 
     def negation(self, node: Negation, active: Active) -> Iterator[Found]:
-        """A silence: counted from activation and anew from every instance of the part, once each."""
+        """A silence: measured from activation and again from every instance of the part, once each."""
         times = [instance.time for instance in self.alone(node.part, active)]
         for opened in sorted({active.moment, *times}):
             ends = opened + (node.within or 0)
@@ -205,7 +205,7 @@ class Running:
         return as_one(instance for row in self.rows(node.part, active) for instance in counted(row, node))
 
     def rows(self, part: Pattern, active: Active) -> Iterator[list[Found]]:
-        """The instances to count; for a member that is set equal to itself, those of each value on their own.
+        """The instances to count; for a member that is equal to itself, separately for each value.
 
         An instance that may be read in several ways is counted for the values of each, in the ways that have them.
         """
@@ -222,7 +222,7 @@ class Running:
             yield list(row.values())
 
     def counted_by(self, wanted: Field, roles: Roles) -> Sequence[object]:
-        """The values that a reading is counted for; one without the member is counted all the same."""
+        """The values for which a reading is counted; a reading without the member is counted, too."""
         return values_of(wanted, roles) if events_of(wanted.alias, roles) else [None]
 
     def relation(self, node: Relation, active: Active) -> Iterator[Found]:
@@ -241,11 +241,11 @@ class Running:
                 for left in self.unbroken(instance, [(other, self.placed.between(node)) for other in near]):
                     yield replace(left, time=instance.time + within, known=until(instance.time + within))
 
-    def unbroken(self, one: Found, away: Sequence[tuple[Found, list[Binding]]]) -> Iterator[Found]:
-        """The instance with the readings that nothing breaks: the conditions on what must not happen decide."""
+    def unbroken(self, instance: Found, away: Sequence[tuple[Found, list[Binding]]]) -> Iterator[Found]:
+        """The instance with the readings that no negated part breaks, by the conditions on the negated parts."""
         readings = tuple(
             roles
-            for roles in one.readings
+            for roles in instance.readings
             if not any(
                 all(holds(c, roles + other) for c in conditions)
                 for happened, conditions in away
@@ -253,7 +253,7 @@ class Running:
             )
         )
         if readings:
-            yield replace(one, readings=readings)
+            yield replace(instance, readings=readings)
 
     # and
 
@@ -269,7 +269,7 @@ class Running:
                     yield replace(left, time=ends, known=until(ends))
 
     def beside(self, node: Conjunction, parts: Sequence[Found], active: Active) -> list[tuple[Found, list[Binding]]]:
-        """What must not happen beside these parts and lies in their window, with the conditions on it."""
+        """The negated parts that happened in the window of these parts, with their conditions."""
         low, high = min(part.time for part in parts), max(part.time for part in parts)
         return [
             (other, self.placed.guards(node, part))
@@ -282,7 +282,7 @@ class Running:
     def together(
         self, node: Conjunction | Relation, wanted: Sequence[Pattern], active: Active
     ) -> Iterator[list[Found]]:
-        """One of each part, of different events, near enough, as the choice of duplicates lets them through."""
+        """One instance per part, of different events and within the window, after the choice of duplicates."""
         rows = [self.waiting(node, part, active) for part in wanted]
         for parts in product(*rows):
             completed = max(instance.time for instance in parts)
@@ -302,27 +302,27 @@ class Running:
             ]
         return self.chosen(part, found, over=lambda instance: self.waits_beside(node, part, instance, active))
 
-    def forbidden(self, node: Conjunction | Relation, part: Pattern, one: Found, active: Active) -> bool:
-        """Whether what must not happen had happened when the only part came."""
+    def forbidden(self, node: Conjunction | Relation, part: Pattern, instance: Found, active: Active) -> bool:
+        """Whether a negated part had happened before the only positive part."""
         if not isinstance(node, Conjunction) or not all(other is part or absent(other) for other in node.parts):
             return False
-        before = [b for b in self.beside(node, (one,), active) if b[0].known <= one.known]
-        return bool(before) and any(not any(self.unbroken(one, [b])) for b in before)
+        before = [b for b in self.beside(node, (instance,), active) if b[0].known <= instance.known]
+        return bool(before) and any(not any(self.unbroken(instance, [b])) for b in before)
 
-    def waits_beside(self, node: Conjunction | Relation, part: Pattern, one: Found, active: Active) -> Known:
-        """The end of the window, or, for the only part, when what must not happen did."""
-        ends = [until(1 << 62 if node.within is None else one.time + node.within)]
+    def waits_beside(self, node: Conjunction | Relation, part: Pattern, instance: Found, active: Active) -> Known:
+        """The end of the window or, for the only positive part, the time at which a negated part happened."""
+        ends = [until(1 << 62 if node.within is None else instance.time + node.within)]
         if isinstance(node, Conjunction) and all(other is part or absent(other) for other in node.parts):
-            broken = [b for b in self.beside(node, (one,), active) if not any(self.unbroken(one, [b]))]
-            ends += [until(max(one.time, other.time)) for other, _ in broken]
+            broken = [b for b in self.beside(node, (instance,), active) if not any(self.unbroken(instance, [b]))]
+            ends += [until(max(instance.time, other.time)) for other, _ in broken]
         return min(ends)
 
-    def replaced(self, part: Pattern, one: Found, row: Sequence[Found], *, before: int) -> bool:
-        """Whether a later duplicate came before the rest was there: a part of `and` always waits for the others."""
+    def replaced(self, part: Pattern, instance: Found, row: Sequence[Found], *, before: int) -> bool:
+        """Whether a later duplicate came before the other parts; a part of `and` always waits for the others."""
         if duplicates_of(part).keep is not Keep.LAST:
             return False
-        key = self.key(label_of(part), one)
-        later = (other for other in row[row.index(one) + 1 :] if other.time < before)
+        key = self.key(label_of(part), instance)
+        later = (other for other in row[row.index(instance) + 1 :] if other.time < before)
         return any(self.key(label_of(part), other) == key for other in later)
 
     def near(self, node: Conjunction | Relation, parts: Sequence[Found]) -> bool:
@@ -362,10 +362,10 @@ class Running:
             kept[key] = (held, count)
         return out
 
-    def key(self, label: str, one: Found) -> object:
+    def key(self, label: str, instance: Found) -> object:
         """Duplicates agree in the attributes that `=` conditions use; those of a name event by event."""
         fields = self.placed.equated.get(label, ())
-        events = events_of(label, one.reading)
+        events = events_of(label, instance.reading)
         return tuple(frozenset(values_of(f, ((label, event),))) for f in fields for event in events)
 
     # sequence
@@ -390,7 +390,7 @@ class Running:
                 yield from self.steps(node, k + 1, extended)
 
     def ended(self, node: Steps, prefix: Prefix) -> Iterator[Found]:
-        """The whole sequence, once what must stay away until the end of the window did."""
+        """The whole sequence, if no negated part happened before the end of the window."""
         assert prefix.found is not None
         assert prefix.opened is not None
         if not prefix.pending:
@@ -421,14 +421,14 @@ class Running:
     def away(
         self, node: Steps, k: int, since: Active, *, low: float = -inf, high: float = inf
     ) -> list[tuple[Found, list[Binding]]]:
-        """What must not happen at an absence and did, between two times, with the conditions on it."""
+        """The instances of a negated part between two times, with their conditions."""
         part = node.parts[k]
         assert isinstance(part, Negation)
         guards = self.placed.guards(node, part)
         return [(instance, guards) for instance in self.alone(part.part, since) if low <= instance.time < high]
 
     def extended(self, node: Steps, k: int, prefix: Prefix) -> list[Prefix]:
-        """The prefixes with an instance of part k, as its choice of duplicates lets them through."""
+        """The prefixes with an instance of part k, after its choice of duplicates."""
         ways = [
             (w, instance)
             for instance in self.of(node.parts[k], prefix.active)
@@ -443,12 +443,12 @@ class Running:
         choose = self.latest if choice.keep is Keep.LAST else self.earliest
         return [way for group in groups.values() for way in choose(node, k, group, choice.nth or 1)]
 
-    def with_one(self, node: Steps, k: int, prefix: Prefix, one: Found) -> Iterator[Prefix]:
-        opened = one.time if prefix.opened is None else prefix.opened
-        if one.time > prefix.replaced or (node.within is not None and one.time - opened > node.within):
+    def with_one(self, node: Steps, k: int, prefix: Prefix, instance: Found) -> Iterator[Prefix]:
+        opened = instance.time if prefix.opened is None else prefix.opened
+        if instance.time > prefix.replaced or (node.within is not None and instance.time - opened > node.within):
             return
-        whole = one if prefix.found is None else joined((prefix.found, one), time=one.time)
-        gaps = prefix.deferred + tuple((j, since, *self.gap(node, j, one)) for j, since in prefix.pending)
+        whole = instance if prefix.found is None else joined((prefix.found, instance), time=instance.time)
+        gaps = prefix.deferred + tuple((j, since, *self.gap(node, j, instance)) for j, since in prefix.pending)
         later = [j for j, *_ in gaps if self.placed.undecided(node, node.parts[j], node.parts[k + 1 :])]
         away = [
             happened
@@ -456,15 +456,15 @@ class Running:
             if j not in later
             for happened in self.away(node, j, since, low=low, high=high)
         ]
-        for instance in self.checked(whole, self.placed.between(node)):
-            for left in self.unbroken(instance, away):
+        for candidate in self.checked(whole, self.placed.between(node)):
+            for left in self.unbroken(candidate, away):
                 deferred = tuple(gap for gap in gaps if gap[0] in later)
-                yield Prefix(left, self.world.after(one.time), opened, deferred=deferred)
+                yield Prefix(left, self.world.after(instance.time), opened, deferred=deferred)
 
-    def gap(self, node: Steps, k: int, one: Found) -> tuple[float, float]:
-        """Where nothing may lie before an instance: since the part before it, or in the time `within` without one."""
+    def gap(self, node: Steps, k: int, instance: Found) -> tuple[float, float]:
+        """The interval before an instance that must be free: since the part before it, else the time `within`."""
         leading = all(isinstance(part, Negation) and part.within is None for part in node.parts[:k])
-        return (one.first - (node.within or 0) if leading else -inf, one.first)
+        return (instance.first - (node.within or 0) if leading else -inf, instance.first)
 
     def earliest(self, node: Steps, k: int, group: list[tuple[Prefix, Found]], nth: int) -> Iterator[Prefix]:
         held: Prefix | None = None
@@ -481,7 +481,7 @@ class Running:
                     yield way
 
     def waits_until(self, node: Steps, k: int, way: Prefix) -> Known:
-        """The end of the window, or when an event was consumed, or when an absence that follows was broken."""
+        """The end of the window, the consumption of an event, or the break of an absence, whichever is first."""
         assert way.found is not None
         assert way.opened is not None
         window = until(1 << 62) if node.within is None else until(way.opened + node.within)
@@ -505,7 +505,7 @@ class Running:
                 break
             waiting.append(j)
             if part.within is not None:
-                # Its time ends what stood open before it; what follows begins there.
+                # Its time closes the absences before it; those after it begin there.
                 over = since.moment + part.within
                 ends += self.breaks(node, waiting[:-1], since, way, high=over)
                 ends += self.breaks(node, [j], since, way, high=over + 1)
@@ -514,7 +514,7 @@ class Running:
         return min(ends)
 
     def breaks(self, node: Steps, parts: list[int], since: Active, way: Prefix, *, high: float) -> Iterator[Known]:
-        """The ends of the moments at which absences that began at some moment were surely broken."""
+        """The ends of the moments at which absences with this beginning were certainly broken."""
         assert way.found is not None
         for j in parts:
             if not self.placed.undecided(node, node.parts[j], node.parts[j + 1 :]):
@@ -523,7 +523,7 @@ class Running:
                         yield until(happened[0].time)
 
     def latest(self, node: Steps, k: int, group: list[tuple[Prefix, Found]], _: int) -> Iterator[Prefix]:
-        """Each one, for as long as no other has come: what is of the same time as the other still continues it."""
+        """Each duplicate until the next one; events at the time of the next one may still follow it."""
         lasts = id(node) in self.lasting
         group = [(way, instance) for way, instance in group if lasts or not self.gone(instance, before=instance.known)]
         for n, (way, _found) in enumerate(group):

@@ -1,4 +1,4 @@
-"""Allen's thirteen relations, written from the page: a point at an edge starts or finishes, equal points are equal."""
+"""Allen's thirteen relations as in docs/composite.md: a point at an edge starts or finishes, equal points are equal."""
 
 from __future__ import annotations
 

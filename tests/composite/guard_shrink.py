@@ -26,7 +26,7 @@ from likewise.language import (
 
 
 def smaller_cases(case: Case) -> Iterator[Case]:
-    """The case with one event or one thing of its patterns less."""
+    """The case without one event or one element of its patterns."""
     for n in range(len(case.trace)):
         if len(case.trace) > 1:
             yield replace(case, trace=case.trace[:n] + case.trace[n + 1 :])

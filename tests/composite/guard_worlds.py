@@ -1,4 +1,4 @@
-"""Random patterns and traces for the guard: every case follows from one number, and says which features it has."""
+"""Random patterns and traces: every case is determined by a seed and has a list of features."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ ROOMS: tuple[Value, ...] = (1, 1, 2, 2, 1.0, "1", "x", True)
 
 @dataclass(frozen=True)
 class Case:
-    """Patterns (the last one is asked for), a trace in order of arrival, and the last moment."""
+    """Patterns (of which the last is tested), a trace in order of arrival, and the last moment."""
 
     seed: int
     patterns: tuple[Subscription, ...]
@@ -55,7 +55,7 @@ class Case:
     horizon: int
 
     def text(self) -> str:
-        """The case as one can paste it."""
+        """The case as text, for pasting."""
         lines = [format_subscription(pattern) for pattern in self.patterns]
         return "\n".join([*lines, *map(event_text, self.trace), f"advance to {self.horizon / SECOND:g} s"])
 
@@ -104,7 +104,7 @@ def read_value(text: str) -> Value:
 
 @dataclass
 class Maker:
-    """Makes one case out of a stream of random numbers."""
+    """Makes one case from a stream of random numbers."""
 
     random: Random
     used: int = 0
@@ -173,7 +173,7 @@ class Maker:
         return None if self.chance(0.15) else self.within()
 
     def flat(self) -> Pattern:
-        """What the compiled path may take: a sequence or conjunction of profiles, one absence at most."""
+        """A pattern of a form that may be compiled: a sequence or conjunction of profiles, at most one absence."""
         parts: list[Pattern] = [self.leaf() for _ in range(self.random.choice((1, 2, 2, 2, 3, 3, 4)))]
         if len(parts) == 1 and self.chance(0.5):
             return parts[0]
@@ -186,7 +186,7 @@ class Maker:
         return Sequence(tuple(parts), self.maybe_within())
 
     def plain(self) -> Composite:
-        """What the compiled path takes, and what lies just beside it: members joined by equalities of all kinds."""
+        """Equalities of all kinds between members, which the compiled path supports or just does not."""
         names, self.names = self.names, []
         number = self.random.choice((1, 2, 2, 2, 3, 3, 4))
         parts: list[Pattern] = [Member(self.profile(), self.alias(), self.few()) for _ in range(number)]
@@ -360,7 +360,7 @@ def nodes(root: Pattern) -> Iterator[Pattern]:
 
 
 def features(case: Case) -> set[str]:
-    """What occurs in a case."""
+    """The features of a case."""
     out = set(trace_features(case))
     for pattern in case.patterns:
         assert isinstance(pattern.body, Composite)

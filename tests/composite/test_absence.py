@@ -1,4 +1,4 @@
-"""What must not happen is not forgotten at a limit: a limit costs detections, it never makes one."""
+"""Negated events are not forgotten at a limit: a limit may lose detections, but adds none."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ POLICIES: tuple[Literal["drop oldest", "refuse"], ...] = ("drop oldest", "refuse
 
 @st.composite
 def silences(draw: st.DrawFn) -> Composite:
-    """Something that must not happen, with or without a window, or two that keep each other away; all pairs."""
+    """Patterns with a negation, with or without a window, or an `xor`; all pairs."""
     size, near = draw(st.integers(1, 3)), draw(st.booleans())
 
     def part(name: str) -> Member:
@@ -56,7 +56,7 @@ def silences(draw: st.DrawFn) -> Composite:
 def test_a_limit_makes_no_detection(
     composite: Composite, trace: list[Event], most: int, policy: Literal["drop oldest", "refuse"], compiled: bool
 ) -> None:
-    """What is found at a limit is found without one, and is no surer."""
+    """Detections with a limit are also detected without one, with at least the same probability."""
 
     def found(limits: Limits) -> list[object]:
         matcher = Matcher(Near(), approach="approximate", threshold=0.3)
@@ -69,7 +69,7 @@ def test_a_limit_makes_no_detection(
 
 @pytest.mark.parametrize("compiled", [True, False])
 def test_what_breaks_others_is_no_instance(compiled: bool) -> None:
-    """A11 breaks C10, which goes when that moment is over; A11 itself never waits."""
+    """A11 breaks C10, which is removed at the end of that moment; A11 itself never waits."""
     [pattern] = parse("p: {kind = C} as a then not {kind = A} as n then {kind = A} as b within 2 us")
     detector = Detector([pattern], limits=Limits(1), compiled=compiled)
     found = detector.publish_batch(events("C10 A11 A12"))
@@ -90,7 +90,7 @@ def test_what_is_broken_is_told_once(compiled: bool) -> None:
 
 @pytest.mark.parametrize("policy", POLICIES)
 def test_without_a_window_those_who_ask_for_most_of_it_go(policy: Literal["drop oldest", "refuse"]) -> None:
-    """B6 is the fourth: A1 and A4 would ask for what came before B5, half of it, and go with it."""
+    """B6 is the fourth `b`: the older half is dropped, with A1 and A4, which need it."""
     [pattern] = parse("p: {kind = A} as a then not {kind = B} as b then {kind = C} as c where b.room = c.room")
     detector = Detector([pattern], limits=Limits(3, policy))
     assert detector.publish_batch(events("A1 B2 B3 A4 B5 B6", room=1)) == []
@@ -103,7 +103,7 @@ def test_without_a_window_those_who_ask_for_most_of_it_go(policy: Literal["drop 
 
 @pytest.mark.parametrize("policy", POLICIES)
 def test_what_keeps_others_from_being_alone_is_not_forgotten(policy: Literal["drop oldest", "refuse"]) -> None:
-    """B1 is within 3 of A2, A3 and A4, however few may wait; none of them waits, as it cannot be alone."""
+    """B1 is within 3 of A2, A3 and A4, whatever the limit; so none of them waits."""
     [pattern] = parse("p: {kind = A} as a xor {kind = B} as b within 3 us")
     detector = Detector([pattern], limits=Limits(1, policy))
     found = detector.publish_batch(events("B1 A2 A3 A4 A5")) + detector.advance(20)

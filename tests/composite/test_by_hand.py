@@ -1,4 +1,4 @@
-"""Small traces whose answers were worked out by hand from 003 section 2 and tables 1 and 2, on every path.
+"""Small traces with answers derived by hand from 003 section 2 and tables 1 and 2, on every path.
 
 `A3` is an A at 3, `A1-5` one from 1 to 5 (its time is 5), `A3'` another A at 3, `A3:7` one of value 7.
 """
@@ -129,7 +129,7 @@ def test_when_only_advance_moves_time(compiled: bool) -> None:
     assert detector.advance(3) == []
     [found] = detector.advance(4)
     assert (found.time, found.start, found.end, found.probability) == (4, 1, 1, 1.0)
-    # What comes now at 4 is late: all up to 4 was declared complete.
+    # An event at 4 is late now: all events up to 4 were declared complete.
     assert detector.publish(*trace("B4")) == []
     assert detector.late == 1
     assert detector.advance(100) == []

@@ -1,4 +1,4 @@
-"""A composer gives from hits what a detector gives from events, however the hits come."""
+"""A composer returns the same detections for hits as a detector for events, in whatever way the hits are given."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ EXAMPLES = settings(max_examples=80, deadline=None, suppress_health_check=list(H
 
 
 def hits_of(composer: Composer, happened: Event) -> list[Hit]:
-    """What a matcher elsewhere finds: the matcher of these tests, profile by profile."""
+    """The hits of another matcher: that of these tests, profile by profile."""
     found = ((number, _sure(wanted, happened)) for number, wanted in composer.profiles.items())
     return [Hit(happened, number, sure) for number, sure in found if sure]
 
@@ -76,7 +76,7 @@ def test_hits_in_one_batch_through_a_snapshot(composite: Composite, trace: list[
 
 
 def test_events_need_only_what_conditions_ask() -> None:
-    """The shuffle may leave out all that made an event a hit."""
+    """The shuffle may leave out all attributes that made an event a hit."""
     composer = Composer(parse("p: {k = A, v > 1} as a then {k = B} as b within 5 us where a.room = b.room"))
     assert composer.attributes == {"room"}
     assert (
@@ -171,7 +171,7 @@ def test_hits_find_their_profiles_after_a_pattern_changed_its_path() -> None:
 
 
 def test_with_lateness_too_the_engine_scores_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also where names are matched by meaning, and what waits is scored anew only for a pattern that came meanwhile."""
+    """Also if names are matched by meaning; buffered events are scored again only after a pattern was added."""
     engine = Engine(lateness=2)
     engine.subscribe("one: {v > 1}\np: {v > 1, kind = A} as a then {kind = B, v < 9} as b within 5 s where a.r = b.r")
     calls = []

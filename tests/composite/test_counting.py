@@ -86,7 +86,7 @@ def test_three_in_one_room_whatever_happens_in_others() -> None:
 def test_the_third_in_each_room() -> None:
     trace = [event("A", time, id=f"{room}{time}", room=room) for time, room in enumerate("xyxyyxx", start=1)]
     assert found("3rd {kind = A} as a where a.room = a.room", trace) == ["y5", "x6"]
-    # Windows open with an A of the room: x at 1, at 6 anew.
+    # Windows open with an A of the room: x at 1, and again at 6.
     assert found("2nd {kind = A} as a within 2 us where a.room = a.room", trace) == ["x3", "y4", "x7"]
 
 
@@ -108,5 +108,5 @@ def test_rooms_beyond_the_limit_are_dropped() -> None:
     detector.publish_batch([event("A", time, id=str(time), room=str(time)) for time in range(9)])
     assert [detection.members[0].id for detection in detector.publish(event("A", 9, room="4"))] == ["4"]
     assert detector.publish(event("A", 10, room="3")) == []
-    # Four of the nine rooms; one for room 3, which begins anew.
+    # Four of the nine rooms; one for room 3, which starts again.
     assert detector.state()[0].dropped == 4 + 1

@@ -1,4 +1,4 @@
-"""A plain pattern that meets an event with several keys goes on, on the general path, with all that it holds."""
+"""A compiled pattern that gets an event with several keys moves to the general path with all its instances."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SECOND = 1_000_000
 
 
 def trace(seed: int) -> list[Event]:
-    """Events of two rooms; one in the middle is in both."""
+    """Events in two rooms; one in the middle is in both."""
     draw = Random(seed)
     events = []
     for at in range(40):

@@ -1,4 +1,4 @@
-"""The detector: event time, refusals, limits, live changes, what it tells of itself."""
+"""The detector: event time, refusals, limits, live changes, and its state."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class TestEventTime:
         assert ids(detector.flush()) == ["A1B2"]
 
     def test_the_next_moment_that_is_due(self) -> None:
-        """A timer, or an event that waits for late ones; what is over or gone is not due."""
+        """A timer or a buffered event is due; ended items are not."""
         detector = Detector(lateness=3)
         detector.add("p", Composite(Sequence((A, Negation(B)), 5)))
         assert detector.due is None
@@ -173,7 +173,7 @@ class TestValues:
     @pytest.mark.parametrize("compiled", [True, False])
     @pytest.mark.parametrize("batch", [True, False])
     def test_true_and_one_are_different_profiles(self, compiled: bool, batch: bool) -> None:
-        """To Python they are equal; a pattern that asks for both must not take one for the other."""
+        """They are equal in Python, but a pattern must distinguish them."""
         [one, true] = parse("one: {x= 1} as a then {y= 1} as b\ntrue: {x= true} as a then {y= true} as b")
         detector = Detector([one, true], compiled=compiled)
         stream = [
@@ -233,7 +233,7 @@ class TestLiveChanges:
 class TestSnapshots:
     @pytest.mark.parametrize("pattern", ["p: a then b within 10 s", "p: a then b then a"])
     def test_a_pattern_keeps_what_it_was_built_from(self, pattern: str) -> None:
-        """Names that go away or change do not change what runs, nor what comes back from a snapshot."""
+        """Removed or changed names affect neither running patterns nor snapshots."""
         detector = Detector(parse(f"a: {{kind= A}}\nb: {{kind= B}}\n{pattern}"))
         detector.define(Subscription("a", parse("a: {kind= C}")[0].body))
         detector = Detector.restore(detector.snapshot())
@@ -271,7 +271,7 @@ class TestProbability:
         assert (found.pattern, found.probability) == ("weak", 0.75 * 0.5)
 
     def test_mapped_names_are_used_by_conditions(self) -> None:
-        """An event that says `zone` for `room` can still be joined on `room`."""
+        """An event with `zone` instead of `room` can still be joined on `room`."""
         from likewise.composite.instance import FilledRole, RoleToken
         from likewise.composite.plan.conditions import values_of
 
@@ -300,7 +300,7 @@ class TestByMeaning:
 
     @pytest.mark.parametrize("batch", [True, False])
     def test_members_are_joined_by_what_was_mapped(self, batch: bool) -> None:
-        """One event says `zone`, the other `room`: the condition speaks of the subscriber's own `room`."""
+        """One event has `zone`, the other `room`: the condition refers to the subscriber's `room`."""
         [pattern] = parse(self.PATTERN)
         matcher = Matcher(Rooms(), approach="approximate", threshold=0.1)
         detector = Detector([pattern], matcher=matcher)

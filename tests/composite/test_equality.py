@@ -87,12 +87,12 @@ def test_two_steps_are_the_definition(composite: Composite, trace: list[Event]) 
 @EXAMPLES
 @given(composites(meaning=True), traces(doubtful=True), st.integers(0, 9))
 def test_a_restart_changes_nothing(composite: Composite, trace: list[Event], cut: int) -> None:
-    """Snapshot, restore, replay the rest: the same as never having stopped."""
+    """Snapshot, restore and replay of the rest give the same as an uninterrupted run."""
     horizon = (trace[-1].end if trace else 10) + 9
     made = detector(composite)
     before = [detection.signature for event in trace[:cut] for detection in made.publish(event)]
     again = Detector.restore(made.snapshot(), matcher=SimpleMatcher(), measure=Rooms())
-    # What is gone leaves its last numbers behind once; from then on nothing changes.
+    # A removed pattern leaves its last numbers once; from then on nothing changes.
     settled = again.snapshot()
     assert Detector.restore(settled, matcher=SimpleMatcher(), measure=Rooms()).snapshot() == settled
     assert before + detected(again, trace[cut:], horizon) == defined(composite, trace, horizon)
@@ -103,7 +103,7 @@ def test_a_restart_changes_nothing(composite: Composite, trace: list[Event], cut
 def test_arrival_order_inside_the_lateness_changes_nothing(
     composite: Composite, trace: list[Event], random: object, cut: int
 ) -> None:
-    """Any arrival order in which nobody is later than allowed, with a restart in the middle."""
+    """Any arrival order within the lateness, with a restart in the middle."""
     lateness = 6
     horizon = (trace[-1].end if trace else 10) + 9
     shuffled = sorted(trace, key=lambda event: event.end + random.uniform(0, lateness))  # type: ignore[attr-defined]

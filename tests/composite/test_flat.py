@@ -1,4 +1,4 @@
-"""The compiled path gives what the general path gives, and that is the definition."""
+"""The compiled path gives the same as the general path and the definition."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def plain_members(draw: st.DrawFn, name: str, *, joint: bool, place: int, size: 
     keeps = KEEPS if joint or (place == 0 and size > 1) else KEEPS[:3] if size > 1 else KEEPS[:1]
     wanted = profile(draw(st.sampled_from(KINDS)))
     if draw(st.integers(0, 3)) == 0:
-        # More than one predicate: the matcher has to answer.
+        # A profile of several predicates needs the matcher.
         wanted = Profile((*wanted.predicates, Predicate("level", Operator.LE, draw(st.integers(0, 2)))))
     return Member(wanted, name, draw(st.sampled_from(keeps)))
 
@@ -84,7 +84,7 @@ def signatures(found: list) -> list[object]:
 @EXAMPLES
 @given(st.lists(plain_patterns(), min_size=1, max_size=3), traces(most=14), st.lists(st.integers(0, 14), max_size=3))
 def test_compiled_is_general_is_the_definition(patterns: list[Composite], trace: list[Event], cuts: list[int]) -> None:
-    """Whatever the batches, with a snapshot between them."""
+    """For any division into batches, with a snapshot between them."""
     compiled, general = Detector(), Detector(compiled=False)
     for number, composite in enumerate(patterns):
         compiled.add(f"p{number}", composite)
@@ -108,7 +108,7 @@ def test_compiled_is_general_is_the_definition(patterns: list[Composite], trace:
 @EXAMPLES
 @given(plain_patterns(), traces(most=12), st.integers(0, 12))
 def test_going_over_to_the_general_path_loses_nothing(composite: Composite, trace: list[Event], cut: int) -> None:
-    """An event with two rooms sends a pattern that joins by room to the general path."""
+    """An event with two rooms moves a pattern that joins by room to the general path."""
     compiled, general = Detector(), Detector(compiled=False)
     for detector in (compiled, general):
         detector.add("p", composite)
@@ -139,7 +139,7 @@ def test_patterns_come_and_go(patterns: list[Composite], trace: list[Event], gon
 
 
 def test_many_keys_and_little_room() -> None:
-    """Tables grow, and what is over makes room."""
+    """Tables grow, and ended instances make room."""
     where = (Binding(Field("a", "room"), Operator.EQ, Field("b", "room")),)
     compiled, general = Detector(), Detector(compiled=False)
     for detector in (compiled, general):
@@ -151,9 +151,9 @@ def test_many_keys_and_little_room() -> None:
 
 def test_true_and_one_are_different_values() -> None:
     detector = Detector()
-    one = Member(Profile((Predicate("on", Operator.EQ, 1),)), "a")
+    member = Member(Profile((Predicate("on", Operator.EQ, 1),)), "a")
     true = Member(Profile((Predicate("on", Operator.EQ, True),)), "b")
-    detector.add("p", Composite(Sequence((one, true))))
+    detector.add("p", Composite(Sequence((member, true))))
     stream = [Event(str(t), (("on", value),), (), t, t) for t, value in enumerate((True, 1, 1.0, True))]
     assert [[e.id for e in detection.members] for detection in detector.publish_batch(stream)] == [
         ["1", "3"],
@@ -213,7 +213,7 @@ def test_attributes_of_other_names_are_joined() -> None:
 def test_limits_and_what_is_told_are_the_same(
     patterns: list[Composite], trace: list[Event], most: int, policy: Literal["drop oldest", "refuse"]
 ) -> None:
-    """What is dropped, what is held, how far the furthest came and why: as on the general path."""
+    """Counts of drops and held instances, and the furthest instance, are those of the general path."""
     compiled = Detector(limits=Limits(most, policy))
     general = Detector(limits=Limits(most, policy), compiled=False)
     for detector in (compiled, general):
@@ -329,7 +329,7 @@ _VALUES = st.one_of(
 @EXAMPLES
 @given(st.sampled_from(("room", "Rooms", "room_name")), _VALUES, st.sampled_from(("room", "ROOM", "roomName")), _VALUES)
 def test_the_dictionary_agrees_with_the_matcher(asked: str, wanted: object, attribute: str, value: object) -> None:
-    """A profile of one equality is answered by a dictionary; it must say what exact matching says."""
+    """A profile of one equality is looked up in a dictionary, with the same result as exact matching."""
     predicate = Predicate(asked, Operator.EQ, wanted)  # type: ignore[arg-type]
     matcher = Matcher()
     matcher.add(Profile((predicate,)))

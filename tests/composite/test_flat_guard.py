@@ -1,4 +1,4 @@
-"""What must not happen, on the compiled path: as on the general one, and that is the definition."""
+"""Absences on the compiled path give the same as on the general path and in the definition."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from likewise.matching import Matcher
 
 @st.composite
 def guarded(draw: st.DrawFn) -> Composite:
-    """One to three members, and what must not happen after one of them, joined by none, one or two attributes."""
+    """One to three members, and a negated profile after one of them, joined by none, one or two attributes."""
     size = draw(st.sampled_from((1, 1, 2, 2, 3)))
     after = draw(st.integers(1, size))
     members = [draw(plain_members(name, joint=False, place=k, size=2)) for k, name in enumerate("abc"[:size])]
@@ -64,7 +64,7 @@ def made(patterns: list[Composite], **options: object) -> Detector:
 @EXAMPLES
 @given(st.lists(guarded(), min_size=1, max_size=3), gappy(most=14), st.lists(st.integers(0, 14), max_size=3))
 def test_compiled_is_general_is_the_definition(patterns: list[Composite], trace: list[Event], cuts: list[int]) -> None:
-    """Whatever the batches, with a snapshot between them, and with another pattern on the general path."""
+    """For any division into batches, with a snapshot between them, and with another pattern on the general path."""
     trace = [e for e in trace if "level" in e.attributes]
     clock = Composite(TimeEvent(every=3, alias="t"))
     compiled, general = made([*patterns, clock]), made([*patterns, clock], compiled=False)
@@ -96,7 +96,7 @@ def test_compiled_is_general_is_the_definition(patterns: list[Composite], trace:
 def test_limits_and_what_is_told_are_the_same(
     patterns: list[Composite], trace: list[Event], most: int, policy: Literal["drop oldest", "refuse"]
 ) -> None:
-    """What is dropped, what is held, how far the furthest came and why: as on the general path."""
+    """Counts of drops and held instances, and the furthest instance, are those of the general path."""
     both = [made(patterns, limits=Limits(most, policy), compiled=compiled) for compiled in (True, False)]
     found = [[detection.signature for e in trace for detection in detector.publish(e)] for detector in both]
     assert found[0] == found[1]
@@ -108,7 +108,7 @@ def test_limits_and_what_is_told_are_the_same(
 def test_going_over_to_the_general_path_loses_nothing(
     composite: Composite, trace: list[Event], cut: int, snapshot: bool
 ) -> None:
-    """By an event with two rooms, or by a snapshot that is read without the compiled path."""
+    """Through an event with two rooms, or a snapshot that is restored without the compiled path."""
     stream = list(trace)
     if cut < len(stream) and not snapshot:
         first = stream[cut]
@@ -163,7 +163,7 @@ def test_late_events_are_put_in_order(composite: Composite, trace: list[Event], 
 def test_near_matches_make_a_silence_doubtful(
     composite: Composite, trace: list[Event], threshold: float | None
 ) -> None:
-    """`kind = A~`: what might have broken it counts against it, as on the general path."""
+    """`kind = A~`: near matches of the negated profile reduce the probability, as on the general path."""
 
     def soft(part: Pattern) -> Pattern:
         if isinstance(part, Negation):
@@ -186,7 +186,7 @@ def test_near_matches_make_a_silence_doubtful(
 
 
 def test_a_door_that_stays_open() -> None:
-    """Known when time has passed, be it by an event or by `advance`; a close exactly at the end counts."""
+    """Decided when time has passed, by an event or by `advance`; a close exactly at the end counts."""
     [pattern] = parse("p: {kind = A} as a then not {kind = B} as b within 5 us where a.room = b.room")
     detector = Detector([pattern])
     assert detector._compiled is not None
@@ -226,14 +226,14 @@ def test_a_flood_of_what_must_not_happen_is_not_kept() -> None:
 
 def test_what_is_compiled_and_what_is_not() -> None:
     def plain(text: str) -> bool:
-        [one] = parse(f"p: {text}")
-        return shape_of(build_plan(one)) is not None
+        [subscription] = parse(f"p: {text}")
+        return shape_of(build_plan(subscription)) is not None
 
     a, b, c = (f"{{kind = {kind}}} as {kind.lower()}" for kind in "ABC")
     assert plain(f"{a} then not {b} within 5 s")
     assert plain(f"{a} then not {b} then {c} within 5 s consume unique")
     assert plain(f"{a} then {c} then not {b} within 5 s")
-    # Which of several at the end of a window may consume; two negations; a time of its own; before all; no window.
+    # Consumption at the end of a window; two negations; one with its own time, at the start, or without a window.
     assert not plain(f"{a} then {c} then not {b} within 5 s consume unique")
     assert not plain(f"{a} then not {b} then not {c} within 5 s")
     assert not plain(f"{a} then not {b} for 1 s then {c} within 5 s")

@@ -58,10 +58,10 @@ def test_forms_of_patterns_that_are_gone_do_not_pile_up() -> None:
         assert isinstance(pattern.body, Composite)
         assert isinstance(pattern.body.root, Sequence)
         root = replace(pattern.body.root, within=within)
-        one = replace(pattern, body=replace(pattern.body, root=root))
-        forms.learn(one, build_plan(one))
+        subscription = replace(pattern, body=replace(pattern.body, root=root))
+        forms.learn(subscription, build_plan(subscription))
     assert len(forms._shapes) <= 1_000
-    assert forms.known(one) is not None
+    assert forms.known(subscription) is not None
 
 
 def test_a_profile_that_asks_for_nothing_is_refused_in_a_known_form() -> None:

@@ -1,4 +1,4 @@
-"""The generators of the random tests make what they are there for: each feature occurs, on the path that it is for."""
+"""The generators of the random tests produce every feature, on the path that they are for."""
 
 from __future__ import annotations
 

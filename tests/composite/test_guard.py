@@ -1,4 +1,4 @@
-"""The guard: a definition written from the page alone against every path of the engine, on random cases.
+"""The guard: compares a reference written from docs/composite.md with every path of the engine, on random cases.
 
 `LIKEWISE_GUARD_SEEDS=0:230000 pytest -m slow tests/composite/test_guard.py` runs that range of cases; ranges may run
 side by side. Every case follows from its number, so a failure is repeated with the range of that one number.
@@ -15,9 +15,9 @@ from guard_check import examine
 
 QUICK = range(1_000)
 LONG = "1000000:1230000"
-"""One case in nine is refused when it is built, so these are more than 200,000."""
+"""One case in nine is refused when it is built, so more than 200,000 remain."""
 LEAST = 3
-"""How often everything below must occur in the quick run, at least; in the long one in proportion."""
+"""Minimum number of occurrences of each feature below in the quick run; more in the long run, in proportion."""
 
 FEATURES = """
     member; reference; sequence; conjunction; disjunction; exclusiveor; negation; selection; repetition; relation;
@@ -46,7 +46,7 @@ def names(text: str) -> list[str]:
 
 
 def too_seldom(seen: Counter[str], *, made: int) -> list[str]:
-    """What occurred too seldom among so many cases: every feature also where something was detected."""
+    """The features that occurred too rarely, in all cases or in cases with a detection."""
     least = LEAST * made // len(QUICK)
     wanted = names(OCCURRENCES) + names(FEATURES) + [f"{name}, detected" for name in names(FEATURES)]
     return [f"{name}: {seen[name]}, not {least}" for name in wanted if seen[name] < least]

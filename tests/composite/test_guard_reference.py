@@ -1,4 +1,4 @@
-"""The reference of the guard is checked itself: against answers worked out by hand, and by its own round trips."""
+"""Tests of the reference itself: answers derived by hand, and round trips."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ def test_a_restart_changes_nothing(family: Family, trace: list[Event], cut: int)
 
 
 def found(text: str, trace: list[Event], *, until: int = 100) -> list[str]:
-    """Detections of the pattern `p` as `events@time`, which both methods agree on."""
+    """Detections of the pattern `p` as `events@time`, the same with both methods."""
     subscriptions = parse(BASE + text)
     results = []
     for kind in (Detector, TwoStepDetector):
@@ -93,14 +93,14 @@ class TestNames:
         assert found("pair: a then b consume unique\np: pair then c", trace) == ["A1 B3 C4@4"]
 
     def test_conditions_of_a_name_do_not_tell_apart_what_it_finds(self) -> None:
-        """`either` asks for a room; to `p` the silence at 4, which has none, is a duplicate of A2 all the same."""
+        """`either` needs a room; for `p` the silence at 4, which has no room, is still a duplicate of A2."""
         either = "quiet: not a as x for 2 us\neither: quiet as q or {kind = A} as y where y.room = y.room\n"
         trace = events("A1 A2", room="x")
         assert found(either + "p: a then first either", trace) == ["A1 A2@2", "A2@4"]
         assert found(either + "p: a then either", trace) == ["A1 A2@2", "A1@4", "A2@4"]
 
     def test_what_a_name_consumes_is_free_elsewhere(self) -> None:
-        """`pair` takes A1 and B2; the same B2 may still be the b of the whole."""
+        """`pair` consumes A1 and B2; B2 may still be the `b` of the whole."""
         text = "pair: a then b consume unique\np: pair as x and b as y within 50 us"
         assert found(text, events("A1 B2 B3")) == ["A1 B2 B3@3"]
         assert found("pair: a then b consume unique\np: (pair as x then c) and b as y", events("A1 B2 C3 B4")) == [
@@ -108,12 +108,12 @@ class TestNames:
         ]
 
     def test_every_use_of_a_name_consumes_for_itself(self) -> None:
-        """After each c the pair begins anew, and takes what another one took as well."""
+        """After each c a new `pair` begins, which may use events that another one consumed."""
         text = "pair: a then b consume unique\np: c then pair"
         assert found(text, events("C1 C2 A3 A4 B5")) == ["C1 A3 B5@5", "C2 A3 B5@5"]
 
     def test_a_name_consumes_even_where_it_must_not_happen(self) -> None:
-        # The pairs A2 B3 and nothing else: A1 was taken by none, as B3 goes to the earliest.
+        # Only the pair A2 B3.
         text = "pair: a then b within 20 us consume unique\np: c then not (2nd pair) within 10 us"
         assert found(text, events("C0 A1 A2 B3"), until=30) == ["C0@10"]
         loose = text.replace(" consume unique", "")
@@ -136,7 +136,7 @@ class TestNames:
 
     def test_names_nest(self) -> None:
         text = "pair: a then b consume unique\ntwice: 2 times pair consume unique\np: twice then c"
-        # A1 B3 and A2 B4 overlap, so the row begins anew with the second.
+        # A1 B3 and A2 B4 overlap, so the row restarts with the second.
         assert found(text, events("A1 A2 B3 B4 A5 B6 C7")) == ["A2 B4 A5 B6 C7@7"]
         assert found(text, events("A1 B2 A3 A4 B5 C6")) == ["A1 B2 A3 B5 C6@6"]
 
@@ -168,7 +168,7 @@ class TestLoneDuplicates:
 
 
 def test_ticks_of_a_name_in_branches_are_counted_one_by_one() -> None:
-    """A tick has no event of its own: what was known at another moment is another instance all the same."""
+    """A tick has no event, but ticks of different moments are different instances."""
     text = "tick: every 2 us as t\np: 1 to 2 times (tick as x or tick as y) within 2 us where x.room = x.room"
     detector = Detector(parse(text), compiled=False)
     detections = [*detector.publish(*events("A3")), *detector.advance(8)]

@@ -1,4 +1,4 @@
-"""What cannot work is refused when it is built, with the reason and a hint."""
+"""Impossible patterns are refused when they are built, with the reason and a hint."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A running detector takes a new list of patterns; what stays the same goes on as if nothing had been."""
+"""A running detector takes a new list of patterns; unchanged ones continue."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Patterns bound by equality meet by key, all others in one place."""
+"""Patterns joined by equality are routed by key, all others to one place."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_equal_keys_meet() -> None:
 
 
 def test_two_common_keys_are_told_of_once() -> None:
-    """Events with several values meet in several places; exactly one of them owns the detection."""
+    """Events with several values go to several places; exactly one of them reports the detection."""
     way = route("{t = a} as x then {t = b} as y within 1 minute where x.room = y.room", buckets=64)
     both = Event("1", (("room", "1"), ("room", "2"), ("room", "3")), (), 0, 0)
     pair = [("x", both), ("y", both)]

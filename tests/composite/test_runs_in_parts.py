@@ -1,4 +1,4 @@
-"""`likewise detect --snapshot` on a trace in parts gives what it gives on the whole: cut at equal times, and late."""
+"""`likewise detect --snapshot` gives the same for a trace in parts as for the whole, also with late events."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from likewise.events import Event, encode_line, to_datetime
 from likewise.language import format_subscription
 
 CASES = range(16)
-"""Cases of the guard; half of them fit, and each runs the command up to four times."""
+"""Cases of the guard, of which half are usable; each runs the command up to four times."""
 APP = _app.build()
 
 
@@ -48,7 +48,7 @@ def test_a_trace_in_parts_is_as_the_whole(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def chosen_cuts(arrivals: list[Event], random: Random) -> list[int]:
-    """Two places to cut, one of them between equal times or out of order if there is such a place."""
+    """Two cut positions, one of them between equal times or out of order, if there is any."""
     close = [at for at in range(1, len(arrivals)) if arrivals[at].end <= arrivals[at - 1].end]
     places = random.sample(range(1, len(arrivals)), 2)
     return sorted({places[0], random.choice(close or places[1:])})
@@ -65,7 +65,7 @@ def what_occurred(parts: list[list[Event]], *, lateness: int) -> set[str]:
 
 
 def detected(folder: Path, parts: list[list[Event]], case: Case, *, lateness: int) -> list[object]:
-    """What each run says, all together; the last one closes the time."""
+    """The output of all runs; the last one closes event time."""
     state, out = folder / f"{len(parts)}.bin", []
     for number, part in enumerate(parts):
         file = folder / f"{len(parts)}-{number}.jsonl"

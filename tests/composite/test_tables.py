@@ -40,7 +40,7 @@ def keep(profile: Member, how: Keep, nth: int | None = None) -> Member:
 
 
 class CountingMatcher(SimpleMatcher):
-    """Counts how many profiles someone waits for when an event comes."""
+    """Counts how many profiles are awaited when an event comes."""
 
     detector: Detector
     asked = 0
@@ -133,7 +133,7 @@ class TestTable2:
         assert run(Sequence((A, B), 9), events(self.TRACE), consume=UNIQUE) == ["A1 B3@3", "A2 B5@5"]
 
     def test_first_and_unique_give_first_pairs(self) -> None:
-        """The security personnel: a window, then the first presence, and again for the next window."""
+        """The security staff: a window, then the first presence, and again for the next window."""
         pattern = Sequence((keep(A, Keep.FIRST), B), 9)
         assert run(pattern, events("A1 A2 B3 B4 A5 B6"), consume=UNIQUE) == ["A1 B3@3", "A5 B6@6"]
 

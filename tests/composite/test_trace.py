@@ -1,4 +1,4 @@
-"""A trace tells the same on the compiled and on the general path: who filled which role, when, and how surely."""
+"""A trace is the same on the compiled and the general path: events, roles, times and probabilities."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ def test_or_keeps_every_way_to_read_the_same_events() -> None:
 
 @pytest.mark.parametrize("either", ["({k = A} as a or {v > 0} as b)", "({v > 0} as b or {k = A} as a)"])
 def test_or_does_not_depend_on_the_order_of_its_branches(either: str) -> None:
-    """As `a` the event does not fit the room of `c`; as `b` nothing is asked of it."""
+    """As `a` the event does not fit the room of `c`; as `b` it has no condition."""
     pattern = f"p: {either} then {{k = C}} as c where a.r = c.r"
     assert everywhere(pattern, "e@0 k=A v=1 r=1; c@1 k=C r=2") == [("p", "e", "c")]
     assert everywhere(pattern, "e@0 k=A v=1 r=1; c@1 k=C r=1") == [("p", "e", "c")]
@@ -91,7 +91,7 @@ def test_a_count_is_kept_for_each_of_several_values() -> None:
 
 
 def test_what_is_consumed_has_happened() -> None:
-    """The first pair is made of a consumed event, and is the first of three all the same."""
+    """The first pair contains a consumed event, but still is the first of three."""
     third = "p: (3rd ({k = A} as a then {k = B} as b within 9 s)) or {k = D} as d consume unique"
     stream = "a1@1 k=A k=D; a2@2 k=A; a3@3 k=A; b@4 k=B"
     assert everywhere(third, stream) == [("p", "a1"), ("p", "a3", "b")]
@@ -128,7 +128,7 @@ PAIR = "{k = A} as a then {k = B} as b within 9 s"
 def test_where_a_pattern_chooses_a_limit_may_let_another_through(
     chosen: str, loose: str, policy: Literal["drop oldest", "refuse"]
 ) -> None:
-    """It is one that the pattern finds that keeps all."""
+    """The pattern that keeps all duplicates finds it, too."""
     kinds, rooms = "AABAABAABAAB", (1, 2, 1, 3, 2, 1) * 2
     stream = "; ".join(
         f"e{k:02}@{k} k={kind} r={room}" for k, (kind, room) in enumerate(zip(kinds, rooms, strict=True))
@@ -209,7 +209,7 @@ def test_what_an_absence_forbids_is_no_duplicate() -> None:
 
 
 def test_what_an_earlier_absence_forbids_is_no_duplicate() -> None:
-    """Whether `d` breaks the absence is known when `c` comes: the first `c` is forbidden and so not counted."""
+    """Whether `d` breaks the absence is decided when `c` comes: the first `c` is excluded and not counted."""
     text = "p: not {k = D} as d then {k = B} as b then 2nd duplicate {k = C} as c within 9 s where d.v < c.v"
     assert everywhere(text, "d@0 k=D v=2; b@1 k=B; c1@2 k=C v=3; c2@3 k=C v=2") == []
     assert everywhere(text, "d@0 k=D v=2; b@1 k=B; c1@2 k=C v=2; c2@3 k=C v=1") == [("p", "b", "c2")]
@@ -240,7 +240,7 @@ def test_two_ways_to_fill_a_conjunction_are_two() -> None:
 
 
 def test_unique_where_one_event_is_awaited_and_forbidden_under_different_keys() -> None:
-    """Not forbidden for this room, the event completes the pair and takes the first event with it."""
+    """The event is not excluded for this room, so it completes the pair and consumes the first event."""
     steps = "{v = 1} as a then not {k = B} as n then {k = C} as c within 9 s"
     text = f"p: {steps} where a.r = n.s and a.r = c.r consume unique"
     assert everywhere(text, "a@0 v=1 r=1; b@1 k=B k=C r=1 s=2; c@2 k=C r=1") == [("p", "a", "b")]
@@ -254,7 +254,7 @@ def test_duplicates_of_one_step_are_chosen_before_any_is_consumed() -> None:
 
 @pytest.mark.parametrize("either", ["({k = A} as a or {v > 0} as b)", "({v > 0} as b or {k = A} as a)"])
 def test_what_may_be_read_in_two_ways_is_counted_for_each(either: str) -> None:
-    """Whatever the order of the branches: as `a` all count together, as `b` those of each room."""
+    """For any order of the branches: as `a` all are counted together, as `b` by room."""
     stream = "x@0 k=A v=1 r=1; y@1 v=1 r=1; z@2 k=A r=2; u@3 k=B v=1 r=2"
     assert everywhere(f"p: 2nd {either} where b.r = b.r", stream) == [("p", "y"), ("p", "z")]
     assert everywhere(f"p: 2 times {either} where b.r = b.r", stream) == [("p", "x", "y"), ("p", "x", "z")]
@@ -303,7 +303,7 @@ def test_the_last_before_a_silence_waits_for_that_alone() -> None:
 
 
 def test_a_tick_may_stand_where_an_event_is_used_already() -> None:
-    """The one `a` cannot be two parts, but a tick may be the other."""
+    """One `a` cannot be both parts, but a tick may be the other."""
     text = "p: {k = B} as b and ({k = A} as c or every 2 s as t) and {k = A} as a within 3 s"
     assert everywhere(text, "x@1 k=A; y@3 k=B") == [("p", "y", "", "x")]
 
@@ -318,8 +318,8 @@ def test_two_ways_to_read_the_same_events_have_one_span(branches: str) -> None:
     other = "((not {k = B} as n for 2 s) then {k = A} as b within 9 s)"
     [_, pattern] = parse("q: {k = Q} as q\np: " + branches % other)
     stream = trace("s@0 k=C; x@5 k=A")
-    [one] = Detector([pattern], compiled=False).publish_batch(stream)
-    assert (one.names, one.start // 10**6, one.end // 10**6) == (("a",), 0, 5)
+    [detection] = Detector([pattern], compiled=False).publish_batch(stream)
+    assert (detection.names, detection.start // 10**6, detection.end // 10**6) == (("a",), 0, 5)
 
 
 def test_two_absences_cannot_be_compared() -> None:
@@ -332,7 +332,7 @@ def test_two_absences_cannot_be_compared() -> None:
 
 
 def test_the_longest_row_alone() -> None:
-    """From the left: all that come in the window of the first, then on from the next."""
+    """From the left: all in the window of the first, then continue with the next."""
     text = "p: longest 2 or more times {k = A} as a within 10 s"
     stream = "a1@0 k=A; a2@4 k=A; a3@10 k=A; a4@11 k=A; a5@30 k=A; a6@31 k=A"
     assert everywhere(text, stream, until=60) == [("p", "a1", "a2", "a3"), ("p", "a5", "a6")]
@@ -344,7 +344,7 @@ def test_the_longest_row_alone() -> None:
     assert everywhere(three, short, until=60) == [("p", "a2", "a3", "a4")]
     pairs = "p: longest 1 to 2 times {k = A} as a within 10 s"
     assert everywhere(pairs, "a1@0 k=A; a2@4 k=A; a3@5 k=A", until=60) == [("p", "a1", "a2"), ("p", "a3")]
-    # One that lost some of its events to a limit is not the longest.
+    # A run that lost events to a limit is not the longest.
     assert everywhere(text, stream, until=60, limit=2) == [("p", "a5", "a6")]
 
 

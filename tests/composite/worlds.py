@@ -58,7 +58,7 @@ def events(text: str, **attributes: object) -> list[Event]:
 
 
 def match(wanted: Profile, happened: Event) -> float:
-    """The event's own `p` for its kind, 1 where it has none; a near kind has a quarter of it."""
+    """The event's `p` for its kind, or 1; a near kind has a quarter of it."""
     [predicate] = wanted.predicates
     attributes = happened.attributes
     kind = attributes["kind"][0]
@@ -77,7 +77,7 @@ class Hit:
 
 
 class SimpleMatcher:
-    """Matches by `match`, and refuses what a matcher must not be asked for."""
+    """Matches by `match`, and refuses invalid requests."""
 
     def __init__(self) -> None:
         self.profiles: dict[int, tuple[Profile, Hashable]] = {}
@@ -125,7 +125,7 @@ def traces(draw: st.DrawFn, *, most: int = 9, doubtful: bool = False) -> list[Ev
 
 @st.composite
 def gappy(draw: st.DrawFn, *, most: int = 9) -> list[Event]:
-    """Traces in which some events do not say where they are."""
+    """Traces in which some events have no room."""
     trace = draw(traces(most=most))
     gaps = draw(st.lists(st.sampled_from((None, None, "room", "level")), min_size=len(trace), max_size=len(trace)))
     return [
@@ -141,7 +141,7 @@ _KEEP = st.sampled_from(
 )
 
 
-# Where no other part waits, there is no last one.
+# `last` needs another part that waits.
 _SOME = st.sampled_from((None, None, None, None, Duplicates(Keep.FIRST), Duplicates(Keep.NTH, 2)))
 _Keeps = st.SearchStrategy[Duplicates | None]
 
@@ -277,11 +277,11 @@ def composites(
 
 @st.composite
 def families(draw: st.DrawFn, *, meaning: bool = False) -> tuple[Composite, list[Subscription]]:
-    """A pattern and those that it is built from by name, each with rules of its own."""
+    """A pattern and the named patterns that it uses, each with its own choice, threshold and consumption."""
     known: list[Subscription] = []
     for name in ("n1", "n2"):
         below = tuple(subscription.name for subscription in known)
-        # A plain one is likely to have something to consume.
+        # A simple pattern is likely to consume.
         body = draw(composites(depth=1, meaning=meaning, known=below, plain=draw(st.booleans())))
         known.append(Subscription(name, body, Options(threshold=draw(st.sampled_from((None, None, 0.4, 0.6))))))
     return draw(composites(depth=1, meaning=meaning, known=("n1", "n2"), plain=draw(st.booleans()))), known
@@ -289,7 +289,7 @@ def families(draw: st.DrawFn, *, meaning: bool = False) -> tuple[Composite, list
 
 @st.composite
 def pairs(draw: st.DrawFn) -> tuple[Composite, list[Subscription]]:
-    """Two kinds in a pattern that consumes, used by name in a small one: what it takes makes a difference."""
+    """A consuming pattern of two kinds, used by name in a small one, where its consumption makes a difference."""
     kind = draw(st.sampled_from((Sequence, Conjunction)))
     inner = kind((member("A", "l", draw(_KEEP)), member("B", "r")), draw(_MAYBE))
     name = Reference("n1", "x", draw(_SOME))

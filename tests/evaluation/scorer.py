@@ -1,4 +1,4 @@
-"""What a matcher must give, in plain NumPy and independent of its kernels.
+"""The scores of a matcher in plain NumPy, independent of its kernels.
 
 The same words, the product of attribute and value, the best tuple for each predicate, one mean over predicates. Here
 every predicate is an equality of terms, and all of them are approximate.
@@ -21,7 +21,7 @@ Terms = tuple[list[str], list[str]]
 
 
 class Choice(NamedTuple):
-    """How scores become one: the temperature of contrast, bits for attributes, and events that are a background."""
+    """How scores are combined: the temperature of contrast, bits for attributes, and events as background."""
 
     joint: bool = False
     temperature: float | None = None
@@ -36,10 +36,10 @@ def defined(
     if alone:
         return np.concatenate([defined(events, [profile], measure, choice) for profile in profiles])
     wanted = _terms([(p.attribute, p.value) for profile in profiles for p in profile.predicates])
-    said = _terms([pair for event in events for pair in event.tuples])
-    sides = [_related(measure, mine, theirs, choice) for mine, theirs in zip(wanted, said, strict=True)]
+    published = _terms([pair for event in events for pair in event.tuples])
+    sides = [_related(measure, mine, theirs, choice) for mine, theirs in zip(wanted, published, strict=True)]
     sides[0] = sides[0] / (sides[0] + (1 - sides[0]) * 2.0**-choice.bits)
-    best = [[[_best(p, event, sides, wanted, said) for event in events] for p in q.predicates] for q in profiles]
+    best = [[[_best(p, event, sides, wanted, published) for event in events] for p in q.predicates] for q in profiles]
     return np.stack([_one_score(np.array(rows), choice) for rows in best])
 
 

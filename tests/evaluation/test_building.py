@@ -1,4 +1,4 @@
-"""The simulated building: known truth behind three vocabularies."""
+"""The simulated building: known truth for three vocabularies."""
 
 from __future__ import annotations
 

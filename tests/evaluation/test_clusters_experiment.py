@@ -1,4 +1,4 @@
-"""Paper 004's experiment: what is timed, what clusters leave out, and quality by the degree of approximation."""
+"""Paper 004's experiment: times, pairs that clusters leave out, and quality by degree of approximation."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_subscriptions_have_the_predicates_asked_for() -> None:
 
 
 def test_clusters_compare_only_what_shares_a_topic() -> None:
-    """Of two events one is about energy, which the subscription is not."""
+    """One of two events is about energy, but the subscription is not."""
     made = world()
     costs = {name: made.cost(name, made.profiles(1), k=2, turns=1) for name in ("clustered", "approximate")}
     assert costs["clustered"].compared == 0.5

@@ -1,4 +1,4 @@
-"""What attributes and other subscriptions tell is learned from events whose truth is known."""
+"""The weights of attributes and other subscriptions are learned from events with known truth."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def test_a_right_score_surprises_less() -> None:
 
     truth = np.array([True, False])
     assert surprise(np.array([0.9, 0.1]), truth) < surprise(np.array([0.6, 0.4]), truth)
-    assert np.isfinite(surprise(np.array([0.0, 1.0]), truth)), "a sure error costs much, not everything"
+    assert np.isfinite(surprise(np.array([0.0, 1.0]), truth)), "the cost of a certain error is high but finite"
 
 
 def test_the_loss_depends_on_what_an_attribute_tells() -> None:

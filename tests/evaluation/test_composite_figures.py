@@ -1,4 +1,4 @@
-"""The worlds of 003's figures, and what one step saves in them, by counting and not by the clock."""
+"""The worlds of 003's figures, and what one step saves in them, counted instead of timed."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_every_crossing_is_found_once(method: str, first: int, last: int) -> Non
 
 
 def test_one_step_has_fewer_profiles_in_the_pool() -> None:
-    """What figure 6 rests on: before its A came, nobody waits for a Z."""
+    """The basis of figure 6: before its A, no pattern waits for a Z."""
     active = {}
     for name, kind in METHODS.items():
         detector: Detector = kind(compiled=False)

@@ -34,7 +34,7 @@ def test_truth_is_that_of_the_set_in_memory(degree: float) -> None:
 
 
 def test_terms_are_replaced_as_often_as_the_recipe_says_by_what_may_stand_for_them() -> None:
-    """Every event says its seed's tuples in order; each term or one of its variants, all of them in time."""
+    """Every event has its seed's tuples in order, each term or one of its variants; all variants occur."""
     data = tiny()
     table = pa.Table.from_batches(ExpandTask.of(data)([pa.record_batch({"id": pa.array(range(4_000))})]))
     seen: dict[tuple[int, int], Counter[str]] = {}

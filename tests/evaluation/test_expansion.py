@@ -49,7 +49,7 @@ def test_names_are_not_taken_apart() -> None:
 
 
 def test_a_phrase_stands_for_one_term_of_its_role_only() -> None:
-    """`parking area` belongs to parking and is related to car: with both among the values nobody may say it."""
+    """`parking area` is a variant of parking and related to car: if both are values, it replaces neither."""
     seed = (("zone", "parking"), ("vehicle", "car"))
     expansion = build_expansion([seed], SMALL)
     assert expansion.of("value", "parking") == ("car park",)

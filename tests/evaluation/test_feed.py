@@ -1,4 +1,4 @@
-"""The building's feed: what is truly asked for, and that its figures come from the matcher."""
+"""The building's feed: its truth, and that its figures come from the matcher."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_wishes_are_judged_at_the_default_threshold() -> None:
 
 
 def test_points_are_ranked_among_all_names() -> None:
-    """One maker finds the names first and second, one both first; where nothing is known there is a tie."""
+    """One maker's names rank first and second, another's both first; without knowledge there is a tie."""
     points = [FeedPoint("lift", ("elevator", "LFT", "x")), FeedPoint("leak", ("water", "LK", "y"))]
     pairs = {
         ("lift", "elevator"): 0.9,
@@ -64,5 +64,5 @@ def test_every_subscription_to_a_written_feed_has_an_answer(name: str) -> None:
 
 def test_what_knows_no_words_gets_nothing_from_written_feeds() -> None:
     rows = judge_written(TableMeasure({})).rows
-    assert [row["feed"] for row in rows] == ["campus", "campus", "port", "port"]
+    assert [row["feed"] for row in rows] == [name for name in WRITTEN for _ in ("together", "alone")]
     assert all(row["recall"] == row["F1"] == 0 for row in rows)

@@ -1,4 +1,4 @@
-"""The aims for matching quality, held on a smaller data set wherever the spaces are built."""
+"""The targets for matching quality, checked on a smaller data set if the spaces are built."""
 
 from __future__ import annotations
 

@@ -39,13 +39,13 @@ def test_agreement_is_the_rank_correlation(space: Space, data: Path) -> None:
 
 
 def test_the_run_gives_a_row_for_each_measure_and_space(space: Space, data: Path) -> None:
-    said: list[str] = []
-    settings = ExperimentSettings(spaces=(str(space.path), str(space.path)), data=data, quick=True, say=said.append)
+    messages: list[str] = []
+    settings = ExperimentSettings(spaces=(str(space.path), str(space.path)), data=data, quick=True, say=messages.append)
     (report,) = relatedness.run(settings)
     assert [row["space"] for row in report.rows] == ["tiny", "tiny", "tiny + tiny"]
     assert report.rows[0]["WS-353"] == 0.8
     assert report.columns == ["measure", "space", "WS-353"]
-    assert len(said) == 3
+    assert len(messages) == 3
 
 
 def test_targets_stand_under_the_spaces_they_belong_to(space: Space, data: Path, tmp_path: Path) -> None:
@@ -55,7 +55,7 @@ def test_targets_stand_under_the_spaces_they_belong_to(space: Space, data: Path,
 
 
 def _renamed(tmp_path: Path) -> Path:
-    """A space carries its own name, so it is built again under the new one."""
+    """A space contains its name, so it is built again with the new one."""
     write_space(tmp_path / "wordnet", [("A", "car bus"), ("B", "cow milk")], overwrite=True)
     return tmp_path / "wordnet"
 

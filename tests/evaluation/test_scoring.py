@@ -1,4 +1,4 @@
-"""The matcher's scores over a whole data set: by hand on one event, and as a plain NumPy definition has them."""
+"""The matcher's scores over a whole data set, compared with hand-computed ones and with plain NumPy."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ def test_a_score_is_the_geometric_mean_of_the_best_tuples() -> None:
     """Device is device (1), a laptop is a computer to 0.25, the office is exact: (1 * 0.25 * 1) ** (1 / 2)."""
     matcher = Matcher(TableMeasure({("laptop", "computer"): 0.25}), approach="approximate")
     assert score_all(matcher, [EVENT, EVENT], [LAPTOP, BOTH]).tolist() == [[0.25, 0.25], [0.5, 0.5]]
-    assert score_all(matcher, [EVENT], [BOTH]).tolist() == [[0.5]], "the others are gone by now"
+    assert score_all(matcher, [EVENT], [BOTH]).tolist() == [[0.5]], "the others were removed"
 
 
 def test_alone_nobody_elses_terms_compete() -> None:
-    """A tablet is nearer to the computer, which counts against the laptop where both are registered."""
+    """A tablet is nearer to the computer, which counts against the laptop if both are registered."""
     tablet = Subscription("tablet", Profile((Predicate("device", Operator.EQ, "tablet", True, True),)))
     measure = TableMeasure({("laptop", "computer"): 0.25, ("tablet", "computer"): 0.5})
     matcher = Matcher(measure, approach="approximate+contrast", temperature=0.25)

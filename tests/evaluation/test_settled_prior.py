@@ -1,4 +1,4 @@
-"""The prior is the one by which the default threshold divides pairs of concepts that were not learned from."""
+"""The prior makes the default threshold separate pairs of held-out concepts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from likewise.semantics.evidence import Features, PairShape
 
 
 def made(right: list[float], wrong: list[float]) -> MeasuredPairs:
-    """Single words whose only evidence is an embedding of 0.1 to 0.9, all of held-out concepts."""
+    """Single words of held-out concepts whose only evidence is an embedding of 0.1 to 0.9."""
     concepts = (str(number) for number in range(10_000))
     held = (name for name in concepts if Pair("a", "b", "sibling", "test", name).held_out)
     kinds = [*["synonym"] * len(right), *["sibling"] * len(wrong)]
@@ -32,7 +32,7 @@ def test_the_prior_divides_what_was_held_out(start: float) -> None:
     bits = dict(word.bits) | {"embedding": tuple(np.linspace(-2, 2, 9).tolist())}
     shapes = dict(Model.shipped().shapes) | {PairShape.WORD: replace(word, base=0.0, bits=bits)}
     model = replace(Model.shipped(), shapes=shapes, sureness=1.0, prior=start)
-    # From 0.4 on they mean the same: -0.5 bits there, so the prior must make up for that and for no more.
+    # From 0.4 on they mean the same: -0.5 bits there, which the prior must compensate exactly.
     found = settled(model, made(right=[0.4, 0.5, 0.6] * 5, wrong=[0.1, 0.2, 0.3] * 20))
     assert 0.5 <= found.prior <= 1.0
     assert "held-out" in found.provenance["prior"]

@@ -55,7 +55,7 @@ def ids(patterns: str, name: str) -> Found:
 
 
 def pairs_once(first: list[Event], second: list[Event], within: int) -> Iterator[tuple[Event, Event]]:
-    """First of one, then first of the other, each taken once: what one would write by hand."""
+    """The first of one, then the first of the other, each used once: a hand-written loop."""
     merged = sorted([(e.end, 0, e) for e in first] + [(e.end, 1, e) for e in second], key=lambda row: row[:2])
     held: Event | None = None
     for time, which, event in merged:
@@ -176,7 +176,7 @@ class TestAllen:
         assert len(found) == len(set(found))
 
     def test_all_thirteen_relations_between_two_doors(self) -> None:
-        """Each pair of activations stands in one of them."""
+        """Each pair of activations has exactly one of them."""
         base = 'x: {sensor = "hall-toilet door"}\ny: {sensor = "hall-bathroom door"}\n'
         text = "".join(f'"{relation.value}": x {relation.value} y within 1 hour\n' for relation in Allen)
         found: dict[str, set[tuple[str, ...]]] = {relation.value: set() for relation in Allen}
@@ -235,7 +235,7 @@ class TestCity:
         assert len(found) == len(expected) > 0
 
     def test_a_full_garage_and_no_jam(self) -> None:
-        """One garage is held at a time: until its hour is over, or until a jam breaks the absence."""
+        """One garage is held at a time, until its hour is over or a jam breaks the absence."""
         times = np.array([event.end for event in jams()])
         held_until, expected = None, []
         for event in full():

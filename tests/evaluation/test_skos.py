@@ -1,4 +1,4 @@
-"""Data sets from any thesaurus: read, made into events, and refused where they cannot be."""
+"""Data sets from any thesaurus: read, turned into events, or refused."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_events_are_made_of_the_thesaurus(thesaurus: Path) -> None:
 
 @pytest.mark.skipif("LIKEWISE_DATA" not in os.environ, reason="LIKEWISE_DATA names no folder of appliances")
 def test_city_events_are_said_in_the_words_of_another_thesaurus() -> None:
-    """As with EuroVoc, only the other words differ: the first ones are those of the city."""
+    """As with EuroVoc, only the replacements differ; the original words are those of the city."""
     recipe = DatasetRecipe(**{**_fields(RECIPE), "thesaurus": "wordnet", "city": True})
     data, usual = build_thematic(recipe), build_thematic(DatasetRecipe(**_fields(RECIPE)))
     assert data.seeds == usual.seeds

@@ -1,4 +1,4 @@
-"""Streams of homes and of Aarhus as events, on small files of the same form."""
+"""Streams of homes and of Aarhus as events, from small files in the same format."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The data set: sizes, determinism, truth that can be read off the words, themes, files."""
+"""The data set: sizes, determinism, truth that follows from the words, themes, files."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def whole() -> ThematicDataset:
     return build_thematic()
 
 
-def meant(profile: Profile, data: ThematicDataset, said: dict[str, str]) -> bool:
+def meant(profile: Profile, data: ThematicDataset, attributes: dict[str, str]) -> bool:
     """Relevance from the words alone, the second definition of [000 sec 5.2.3]."""
 
     def may_say(role: str, term: str, approximate: bool) -> set[str]:
@@ -42,17 +42,17 @@ def meant(profile: Profile, data: ThematicDataset, said: dict[str, str]) -> bool
         any(
             attribute in may_say("attribute", p.attribute, p.attribute_approximate)
             and value in may_say("value", str(p.value), p.value_approximate)
-            for attribute, value in said.items()
+            for attribute, value in attributes.items()
         )
         for p in profile.predicates
     )
 
 
 def test_the_same_recipe_gives_the_same_set() -> None:
-    one, two = tiny(), tiny()
-    assert one.events == two.events
-    assert one.profiles == two.profiles
-    assert tiny(replace(TINY, seed=2)).events != one.events
+    first, second = tiny(), tiny()
+    assert first.events == second.events
+    assert first.profiles == second.profiles
+    assert tiny(replace(TINY, seed=2)).events != first.events
 
 
 @pytest.mark.parametrize("degree", [0.0, 0.5, 1.0])
@@ -157,5 +157,5 @@ def test_whole_truth_is_the_truth_of_the_words(whole: ThematicDataset) -> None:
     for i in rng.integers(0, 94, 12):
         assert (relevant(half.profiles[i], half) == half.truth[i]).all()
         for j in [*rng.integers(0, len(half.events), 100), *half.truth[i].nonzero()[0][:20]]:
-            said = {a: str(v) for a, v in half.events[j].tuples}
-            assert half.truth[i, j] == meant(half.profiles[i], half, said)
+            terms = {a: str(v) for a, v in half.events[j].tuples}
+            assert half.truth[i, j] == meant(half.profiles[i], half, terms)

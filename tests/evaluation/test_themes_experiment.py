@@ -1,4 +1,4 @@
-"""The map of theme sizes: which cells it has, what is compared with what, and what it draws."""
+"""The map of theme sizes: its cells, comparisons and charts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from likewise.testing import TableMeasure
 
 
 class Clearer(TableMeasure):
-    """Knows nothing without a theme on both sides, and everything with them."""
+    """Relates nothing without a theme on both sides, and everything with them."""
 
     def __init__(self, known: TableMeasure) -> None:
         super().__init__({})
@@ -61,13 +61,13 @@ def test_the_grid_covers_every_combination_of_every_measure(bench: Bench) -> Non
 
 
 def test_gains_are_over_the_same_measure_without_themes_and_over_esa(bench: Bench) -> None:
-    """This measure knows nothing without themes, and with them what the other one, here in ESA's place, knows."""
-    [one] = themes.grid([bench], ["thematic"], sizes=(3,), samples=2, say=lambda _: None)
-    assert one.f1 == pytest.approx(bench.esa)
-    assert one.gain > 0.1
-    assert one.gain == pytest.approx(bench.esa - bench.plain["thematic"])
-    assert one.over_esa == one.over_best == pytest.approx(0, abs=1e-9)
-    assert one.spread == pytest.approx(0, abs=1e-9)
+    """This measure relates nothing without themes; with them it equals the other one, which replaces ESA here."""
+    [single_cell] = themes.grid([bench], ["thematic"], sizes=(3,), samples=2, say=lambda _: None)
+    assert single_cell.f1 == pytest.approx(bench.esa)
+    assert single_cell.gain > 0.1
+    assert single_cell.gain == pytest.approx(bench.esa - bench.plain["thematic"])
+    assert single_cell.over_esa == single_cell.over_best == pytest.approx(0, abs=1e-9)
+    assert single_cell.spread == pytest.approx(0, abs=1e-9)
 
 
 def test_the_table_counts_the_cells_above(bench: Bench) -> None:
@@ -96,17 +96,17 @@ def test_the_maps_are_drawn_by_measure(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 def test_sample_errors_are_between_samples_of_one_data_set(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two data sets that differ have no error of their own: F1 0.4, 0.6 and 0.9, 0.9 give sqrt((0.01 + 0) / 2)."""
+    """The difference between data sets is no sample error: F1 0.4, 0.6 and 0.9, 0.9 give sqrt((0.01 + 0) / 2)."""
     rows = iter([[0.4, 0.6], [0.9, 0.9]])
 
     def sample(*_: object) -> list[themes.Found]:
         return [themes.Found(f1, 0, 0, 0, seconds=1, rate=1000 * f1, faster=f1) for f1 in next(rows)]
 
     monkeypatch.setattr(bench, "sample", sample)
-    [one] = themes.grid([bench, bench], ["thematic"], sizes=(3,), samples=2, say=lambda _: None)
-    assert one.f1 == pytest.approx(0.7)
-    assert one.spread == pytest.approx(0.005**0.5)
-    assert (one.rate, one.rate_spread) == pytest.approx((700, 1000 * 0.005**0.5))
+    [single_cell] = themes.grid([bench, bench], ["thematic"], sizes=(3,), samples=2, say=lambda _: None)
+    assert single_cell.f1 == pytest.approx(0.7)
+    assert single_cell.spread == pytest.approx(0.005**0.5)
+    assert (single_cell.rate, single_cell.rate_spread) == pytest.approx((700, 1000 * 0.005**0.5))
 
 
 def test_rates_are_set_beside_the_paper(bench: Bench) -> None:

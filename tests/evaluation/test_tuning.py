@@ -94,10 +94,10 @@ def test_patterns_cannot_be_tuned() -> None:
 
 
 def test_what_is_missing_is_said_and_left_out() -> None:
-    said: list[str] = []
+    messages: list[str] = []
     broken = Candidate("broken", lambda: Matcher(approach="approximate"))
-    assert len(tune(EVENTS, WISH, LABELS, tried=[*TRIED, broken], say=said.append)) == 2
-    assert any("broken" in line for line in said)
+    assert len(tune(EVENTS, WISH, LABELS, tried=[*TRIED, broken], say=messages.append)) == 2
+    assert any("broken" in line for line in messages)
     with pytest.raises(LikewiseError, match="no approach"):
         tune(EVENTS, WISH, LABELS, tried=[broken])
 

@@ -1,4 +1,4 @@
-"""A small thematic data set and measures that are written down, for tests of the experiments."""
+"""A small thematic data set and fixed measures, for tests of the experiments."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TINY = DatasetRecipe(events=200, seeds=40, subscriptions=20)
 
 
 class Written(TableMeasure):
-    """Under the name of a known measure, so that it is treated like one."""
+    """Has the name of a known measure, so that it is treated like that."""
 
     name = "combined"
 
@@ -27,7 +27,7 @@ def tiny(recipe: DatasetRecipe = TINY) -> ThematicDataset:
 
 
 def knowing(data: ThematicDataset, *, synonym: float = 0.6, sibling: float = 0.5) -> TableMeasure:
-    """A measure that knows every synonym of the data set, and holds all terms of a role for rather near."""
+    """A measure that knows every synonym of the data set, and relates all terms of a role moderately."""
     terms = sorted({slot for seed in data.seeds for slot in slots(seed)})
     pairs = {(term, other): sibling for role, term in terms for also, other in terms if role == also and term < other}
     for (_, term), others in data.expansion.variants.items():
@@ -36,7 +36,7 @@ def knowing(data: ThematicDataset, *, synonym: float = 0.6, sibling: float = 0.5
 
 
 def laboratory(data: ThematicDataset) -> Laboratory:
-    """Every measure is the one that is written down."""
+    """Every measure is the fixed one."""
     names = (
         "concept",
         "wordnet",
@@ -49,7 +49,7 @@ def laboratory(data: ThematicDataset) -> Laboratory:
         "sentence",
         "all",
     )
-    # Evidence is what it is, without the spaces, which need not be there.
+    # Evidence without spaces, which may be missing.
     evidence = {f"evidence {known}": Evidence([], encoder=known == "all") for known in ("wordnet", "both", "all")}
     taxonomy = Taxonomy((Topic("Galway"), Topic("Spain")))
     return Laboratory(thesaurus=SMALL, taxonomy=taxonomy, _made={**dict.fromkeys(names, knowing(data)), **evidence})

@@ -35,6 +35,6 @@ def events(draw: st.DrawFn) -> Event:
 
 
 def content(event: Event) -> tuple[object, ...]:
-    """What must survive: all but the order of attributes; 1, 1.0 and True are not the same."""
+    """What a round trip must keep: everything but the order of attributes; 1, 1.0 and True differ."""
     typed = {name: [(type(value), value) for value in values] for name, values in event.attributes.items()}
     return event.id, typed, event.theme, event.start, event.end

@@ -1,4 +1,4 @@
-"""Columns: what is read into them is what the reader of single lines gives."""
+"""Columns have the same events as the reader of single lines."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ LINES = [
 
 
 def both(lines: list[bytes], form: RecordForm | None = None) -> tuple[list[Any], list[Any]]:
-    """What the compiled reader and the reader of single lines make of lines: events and bad records."""
+    """Events and bad records of the compiled reader and of the reader of single lines."""
     form = form or EventForm()
     out = []
     for reader in (_compiled, _by_line):
@@ -62,7 +62,7 @@ def both(lines: list[bytes], form: RecordForm | None = None) -> tuple[list[Any],
 
 
 def _exact(event: Event) -> tuple[object, ...]:
-    """With the types of values, which Python's equality does not see."""
+    """With the types of values, which Python's equality ignores."""
     return (event.id, event.theme, event.start, event.end, [(name, type(v), v) for name, v in event.tuples])
 
 
@@ -196,7 +196,7 @@ def test_a_parquet_table_is_read_by_its_types(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("limit", [1_000, 1_000_000])
 def test_events_in_parquet_are_read_whether_their_texts_are_numbered_or_not(tmp_path: Path, limit: int) -> None:
-    """With the low limit, a row group begins with a dictionary and goes on with plain texts."""
+    """With the low limit, a row group begins with a dictionary and continues with plain texts."""
     attributes = [[{"name": "room", "value": f"room {row}", "kind": "text"}] for row in range(3_000)]
     table = pa.table({"id": [f"e{row}" for row in range(3_000)], "attributes": attributes})
     path = tmp_path / "e.parquet"

@@ -89,7 +89,7 @@ def test_whatever_it_is_it_is_read_or_refused(data: bytes) -> None:
 
 
 class _Pieces(io.RawIOBase):
-    """Gives one piece at a time, as a pipe does."""
+    """Returns one piece at a time, like a pipe."""
 
     def __init__(self, *pieces: bytes) -> None:
         self._pieces = list(pieces)

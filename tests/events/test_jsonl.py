@@ -1,4 +1,4 @@
-"""JSON lines: what is understood, what is refused and why."""
+"""JSON lines: what is accepted, what is refused and why."""
 
 from __future__ import annotations
 

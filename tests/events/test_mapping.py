@@ -134,7 +134,7 @@ def test_each_maker_may_have_a_time_of_its_own() -> None:
 @pytest.mark.parametrize(
     ("records", "expected"),
     [
-        # What stands beside a time is an attribute, also where a record lacks the time.
+        # Fields besides the time are attributes, also in a record without a time.
         ([{"ts": 1, "serviced": "2020-01-01T00:00:00Z"}, {"ts": None, "serviced": "2020-01-01T00:00:00Z"}], "ts"),
         ([{"ts": 1, "x": 1}, {"x": 1}], "ts"),
         ([{"ts": 1, "created": 5}, {"created": 5, "x": 1}], ["ts", "created"]),
@@ -186,7 +186,7 @@ def test_a_table_needs_one_of_several_columns() -> None:
 
 @pytest.mark.parametrize("many", [3, 3000])
 def test_a_guess_grows_with_the_feed(many: int) -> None:
-    """A maker that only comes later is found, in small blocks as in the compiled reader."""
+    """A maker whose records come later is recognised, in small blocks and in the compiled reader."""
     north = [f'{{"ts": {1_772_355_600 + at}, "temp": {at % 7}}}' for at in range(many)]
     south = [f'{{"zeitpunkt": "2026-03-01T09:00:{at % 60:02}Z", "wert": {at % 7}}}' for at in range(many)]
     west = [f'{{"kopf": {{"zeit": {1_772_355_600 + at}}}, "wert": {at % 7}}}' for at in range(many)]
@@ -202,7 +202,7 @@ def test_a_guess_grows_with_the_feed(many: int) -> None:
 
 
 class _Slow(io.BytesIO):
-    """Gives a little at a time, as a pipe does."""
+    """Returns a few bytes at a time, like a pipe."""
 
     def __init__(self, data: bytes, size: int) -> None:
         super().__init__(data)
@@ -282,7 +282,7 @@ HALVES = [
 
 @pytest.mark.parametrize(("halves", "time", "form"), HALVES)
 def test_a_date_and_a_time_of_day_are_one_time(halves: dict[str, object], time: str, form: str | None) -> None:
-    """In JSON and in a table; what has another name stays an attribute."""
+    """In JSON and in a table; fields with other names stay attributes."""
     mapping = guess_mapping([{**halves, "t": 1}])
     settings = mapping.plain()
     assert (settings["time"], settings.get("time_format"), settings.get("end")) == (time, form, None)
@@ -320,7 +320,7 @@ def test_starts_and_ends_may_have_halves_and_whole_times_come_first() -> None:
 
 @pytest.mark.parametrize("form", ["jsonl", "csv"])
 def test_halves_of_a_time_are_joined_as_the_mapping_says(form: str, tmp_path: Path) -> None:
-    """In the zone of the mapping, with daylight saving; one half alone is a bad record, none is no time."""
+    """In the zone of the mapping, with daylight saving; with one half the record is bad, with none it has no time."""
     mapping = RecordMapping(time=["d+c", "ts"], time_format={"d+c": "%d.%m.%Y %H:%M"}, zone={"d+c": "Europe/Berlin"})
     mapping.save(tmp_path / "m.yaml")
     mapping = RecordMapping.load(tmp_path / "m.yaml")

@@ -1,4 +1,4 @@
-"""RDF: one subject is one event, names are levelled, literals keep their type."""
+"""RDF: one subject is one event, names are normalised, literals keep their type."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def read(text: str, format: str) -> list[Event]:
 
 @pytest.mark.parametrize("format", ["ntriples", "turtle"])
 def test_example_event_of_the_paper(format: str) -> None:
-    """Figure 3 of 002, as DBpedia writes it; French is dropped, URIs are levelled."""
+    """Figure 3 of 002, as in DBpedia; French is dropped, URIs are normalised."""
     (event,) = read(FINAL, format)
     assert event.id == "http://dbpedia.org/resource/2010_FIFA_World_Cup_Final"
     assert event.attributes == {

@@ -248,7 +248,7 @@ FORMATS_OUT = ["jsonl", "json", "cloudevents", "cloudevents-batch", "ntriples", 
 @given(many=st.lists(events(), min_size=1, max_size=4, unique_by=lambda event: event.id))
 def test_events_survive_every_format(format: str, many: list[Event]) -> None:
     if format in ("ntriples", "turtle"):
-        # A graph is a set of statements: the same one twice is once.
+        # A graph is a set of statements, so a repeated statement counts once.
         many = [msgspec.structs.replace(e, tuples=unrepeated(e)) for e in many]
     out = io.BytesIO()
     assert write_events(many, out, format=format) == len(many)

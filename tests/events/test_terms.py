@@ -1,4 +1,4 @@
-"""Terms that people write differently and mean alike have one normal form."""
+"""Different spellings of a term have one normal form."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ def test_words_are_lower_case_and_not_empty(term: str) -> None:
 
 @pytest.mark.parametrize("piece", ["x", "X", "xX", "_", "-", "s", "http://", "urn:", "#", "%41", "é", "'s ", "ses"])
 def test_very_long_terms_are_no_trouble(piece: str) -> None:
-    """A cost that grows with the square of the length would not end here."""
+    """Quadratic cost would take too long here."""
     for start in ("", "urn:v#", "http://a/"):
         long = start + piece * (150_000 // len(piece))
         assert normalise(normalise(long)) == normalise(long)

@@ -1,4 +1,4 @@
-"""Mistakes: where the caret stands, what was expected, and the hint."""
+"""Errors: the position of the caret, what was expected, and the hint."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ def test_what_is_no_finite_number_is_not_compared_as_text(text: str, word: str, 
     "text", ['{x > "NaN"}', '{x in ["a", "inf"]}', "{x = NaN}", "{x != 1e999}", "{inf < 3}", "{x > info}"]
 )
 def test_text_that_is_meant_as_text_is_compared(text: str) -> None:
-    [one] = parse(text)
-    assert parse(format_subscription(one)) == [one]
+    [subscription] = parse(text)
+    assert parse(format_subscription(subscription)) == [subscription]
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Whatever the text, nothing but a LikewiseError comes out, and what is read can be written and read again."""
+"""Any text gives a result or a LikewiseError, and a result can be written and read again."""
 
 from __future__ import annotations
 
@@ -59,5 +59,5 @@ def test_only_our_own_errors_come_out_of_many_texts(text: str) -> None:
     "sign", ['"', "“", "{", "(", "[", "\\", "#", "~", "'", "\n", " ", "not ", "{a= ", "a: ", '"\\', "{a} ", "3rd "]
 )
 def test_long_runs_of_one_sign_end_soon(sign: str) -> None:
-    """Each of these would take minutes if reading one of them again and again were quadratic."""
+    """Each of these would take minutes if parsing were quadratic."""
     _survives(sign * (20_000 // len(sign)))

@@ -1,4 +1,4 @@
-"""What people write who come from other languages: the error points at it and says how it is written here."""
+"""Habits from other languages: the error points at them and shows the right form."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Text to subscriptions: names, comments, and where one ends and the next starts."""
+"""Text to subscriptions: names, comments, and boundaries between subscriptions."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_many_on_many_lines_with_comments() -> None:
 
 
 def test_default_names_are_stable_and_free() -> None:
-    """An unnamed subscription is called by its place, unless that name is given."""
+    """An unnamed subscription gets its number as a name, unless that name is used."""
     assert [subscription.name for subscription in parse("{a= 1}\ns3: {a= 2}\n{a= 3}")] == ["s1", "s3", "s3_"]
     assert parse_subscription("{a= 1}").name == "s1"
 

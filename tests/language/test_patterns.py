@@ -1,4 +1,4 @@
-"""Patterns in words and in signs."""
+"""Patterns in words and in symbols."""
 
 from __future__ import annotations
 

@@ -8,8 +8,8 @@ from likewise.language import circle, labels, members, parse, parse_pattern, ref
 
 
 def test_each_name_once_from_left_to_right() -> None:
-    [one] = parse("x: b then (a or not b) then {c= 1}")
-    assert references(one) == ("b", "a")
+    [subscription] = parse("x: b then (a or not b) then {c= 1}")
+    assert references(subscription) == ("b", "a")
 
 
 @pytest.mark.parametrize(
