@@ -20,7 +20,7 @@ from tests.pipeline.conftest import free_port, running_mosquitto
 from likewise.delivery import Address, MqttPublisher, Spool
 from likewise.errors import BuildError, DeliveryError, LikewiseError, MissingError
 from likewise.pipeline.events.read import decode_records
-from likewise.pipeline.streaming.mqtt_source import MqttReader, Thanks, read_mqtt
+from likewise.pipeline.streaming.mqtt_source import Acknowledger, MqttReader, read_mqtt
 from likewise.pipeline.streaming.sinks import MqttSink
 
 pytestmark = pytest.mark.spark
@@ -107,12 +107,12 @@ def test_nothing_is_acknowledged_before_it_is_on_the_disk(tmp_path: Path, monkey
         return sync(self)
 
     monkeypatch.setattr(Spool, "sync", slow)
-    thanks = Thanks(spool)
+    acknowledger = Acknowledger(spool)
     for number in range(5):
-        thanks.keep(("t", b"x", number), lambda number=number: told.append((number, spool.durable)))
+        acknowledger.keep(("t", b"x", number), lambda number=number: told.append((number, spool.durable)))
     assert (told, spool.durable) == ([], 0)
     held.set()
-    thanks.stop()
+    acknowledger.stop()
     assert [number for number, _ in told] == list(range(5))
     assert all(number < durable for number, durable in told)
     spool.close()

@@ -1,7 +1,7 @@
 """The background on Spark: a sample of the events, taken once by the driver, so that all workers score alike.
 
-Of a batch it is the first events as Spark reads them. A stream has no first events that all its workers know; what a
-`Stream` has learned is kept in its checkpoint (`KeptSample`), so that it scores alike after a restart.
+The sample of a batch is its first events as Spark reads them. Workers of a stream share no first events, so a `Stream`
+stores its sample in the checkpoint (`KeptSample`) and scores alike after a restart.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 BackgroundChoice: TypeAlias = Competitors | Background | Literal["stream"] | None
-"""What is known of the stream: `"stream"` is to be learned from its first events, None is nothing."""
+"""The background of scores: `"stream"` samples the first events of the stream, None uses no background."""
 
 SCHEMA: Final = f"attributes {ATTRIBUTES}"
 
@@ -39,14 +39,14 @@ def given_background(known: BackgroundChoice) -> Competitors | Background | None
 
 
 def informed(recipe: Recipe, events: DataFrame, known: BackgroundChoice = "stream") -> Recipe:
-    """The recipe with what the first events say, if that is to be learned and would change any score."""
+    """The recipe with a background sampled from the first events, if one is wanted and would change any score."""
     if known != "stream" or events.isStreaming or not recipe.learns:
         return recipe
     return replace(recipe, learned=background_of(events))
 
 
 def background_of(events: DataFrame) -> Background | None:
-    """What the first 256 events of a batch say of their stream; nothing if there are less than 64."""
+    """The background sampled from the first 256 events of a batch; None if there are fewer than 64."""
     return _background(first_events(events))
 
 
@@ -68,7 +68,7 @@ def _events(rows: Iterator[Mapping[str, Any]]) -> list[Event]:
 
 @dataclass(frozen=True, slots=True)
 class FirstEvents:
-    """Lets through the first events of a partition, and reads no further."""
+    """Passes on the first events of a partition, and reads no further."""
 
     count: int
 
@@ -85,21 +85,22 @@ class FirstEvents:
 
 
 def peeked(events: DataFrame) -> list[Event]:
-    """The first events that are there when a stream starts, if its source can be read without taking from it."""
+    """The first events that exist when a stream starts, if its source can be read as a batch."""
     from pyspark.errors import AnalysisException
 
     try:
         there = peek_of(events)
         return [] if there is None else first_events(there)
-    except AnalysisException:  # no file yet from which columns could be known
+    except AnalysisException:  # no file yet, so the columns are unknown
         return []
 
 
 class KeptSample:
     """The sample of a stream in its checkpoint: a folder for each micro-batch that added to it.
 
-    Before a batch is matched, its first events are added, until there are enough. A batch that is done again finds what
-    it added. Spark writes and reads it, so that it lies where the checkpoint lies.
+    Before a batch is matched, its first events are added, until there are enough. A repeated batch finds the events
+    that it added before. Spark writes and reads the folders, so that they may be on any storage that the checkpoint
+    may be on.
     """
 
     def __init__(self, path: str) -> None:
@@ -110,7 +111,7 @@ class KeptSample:
     def begin(
         cls, spark: SparkSession, path: str, *, query: str, first: Callable[[], list[Event]]
     ) -> KeptSample | None:
-        """That of a checkpoint; a new one begins with the `first` events, one that began without goes on without."""
+        """The sample of a checkpoint: a new one starts with the `first` events, an old one may have none."""
         kept = cls(path)
         if not _is_there(spark, path):
             if _is_there(spark, f"{query}/offsets"):
@@ -119,11 +120,11 @@ class KeptSample:
         return kept
 
     def start(self, spark: SparkSession) -> Background | None:
-        """What was known when the stream began."""
+        """The background when the stream was started for the first time."""
         return _background(self._read(spark).get(START, []))
 
     def at(self, rows: DataFrame, batch: int) -> Background | None:
-        """What is known for a batch: the events of those before, and its own first ones."""
+        """The background for a batch: from the sampled events of earlier batches and its own first ones."""
         known = self._before(rows.sparkSession, batch)
         if not self.is_settled(rows.sparkSession, batch):
             own = first_events(rows, MOST_EVENTS - len(known))
@@ -132,7 +133,7 @@ class KeptSample:
         return _background([*known, *self._read(rows.sparkSession).get(batch, [])])
 
     def is_settled(self, spark: SparkSession, batch: int) -> bool:
-        """Whether a batch has nothing to add, or has added it."""
+        """Whether the sample needs nothing more from a batch."""
         return batch in self._read(spark) or len(self._before(spark, batch)) >= MOST_EVENTS
 
     def _before(self, spark: SparkSession, batch: int) -> list[Event]:
@@ -155,7 +156,7 @@ class KeptSample:
 
 
 START: Final = -1
-"""Stands for what was there before the first batch."""
+"""The batch number of events that were sampled before the first batch."""
 
 
 def _is_there(spark: SparkSession, path: str) -> bool:

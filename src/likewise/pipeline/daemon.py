@@ -39,8 +39,8 @@ def preload() -> None:
     import likewise.pipeline.detection.stream
     import likewise.pipeline.events.read  # noqa: F401 - loaded to be shared
 
-    # A kernel that must be compiled first is the business of those who use it; and whatever goes wrong here would go
-    # wrong in a worker too, where it is reported.
+    # Kernels without a cache are compiled where they are used first; an error here would occur in a worker too, and is
+    # reported there.
     with suppress(Exception):
         if _is_compiled():
             rehearse()
@@ -74,7 +74,7 @@ if __name__ == "__main__":
     sys.path[:] = unpacked(sys.path)
     sys.path_importer_cache.clear()
     preload()
-    # What is here now is never garbage; looked through by a worker, it would be copied for it.
+    # Objects loaded so far are never freed; if a worker's collector visited them, their pages would be copied.
     gc.freeze()
     from pyspark.daemon import manager
 

@@ -20,11 +20,10 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-# Spark's JVM as a child that only we speak for: signals of the terminal do not reach it, and its chatter stays out.
+# Spark's JVM as a child process in its own process group, with its start-up messages filtered.
 #
-# A terminal, `timeout` and shells send a signal to a whole process group. A JVM in ours would be gone before the stream
-# could be stopped in order, so it has a group of its own. It ends with us all the same: it reads from a pipe that
-# breaks when we end, however that happens.
+# Terminals, `timeout` and shells send signals to a whole process group. In our group, the JVM would be gone before the
+# stream could be stopped in order. It still ends with this process, because it reads from a pipe that then breaks.
 
 
 CHATTER: Final = (
@@ -63,7 +62,7 @@ def start_jvm(settings: Mapping[str, str]) -> None:
 
 @contextlib.contextmanager
 def _ctrl_c_later() -> Iterator[None]:
-    """Ctrl-C takes effect at the end: a JVM that is left before it has sent its port would never end."""
+    """Delay Ctrl-C until the end: a JVM that is left before it has sent its port would never stop."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -115,7 +114,7 @@ SETTINGS = {
     "spark.driver.maxResultSize": "0",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
-    # What was done long ago is kept for a page that is not shown; by default it grows for the first thousand batches.
+    # Spark keeps finished jobs for its UI; with its defaults, memory grows for the first thousand batches.
     "spark.ui.retainedJobs": "100",
     "spark.ui.retainedStages": "100",
     "spark.ui.retainedTasks": "1000",

@@ -1,4 +1,4 @@
-"""What stands in the way on Spark: found before a job by `check`, or reported in one line after it failed."""
+"""Problems on Spark: found before a job by `check`, or reported in one line after it failed."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ _JAVA: Final = 17
 
 @named_options
 def check(spark: SparkSession, *, spaces: str | Path | Sequence[str | Path] = ()) -> list[str]:
-    """What stands in the way of Likewise in this session, one line each; nothing if all is well.
+    """Problems of this session with Likewise, a line each; an empty list if there are none.
 
-    It looks at packages and their versions, the Python of workers, Java, and whether each space lies under its path
-    with the same checksums everywhere.
+    It checks packages and their versions, the Python of workers, Java, and whether each space is at its path with the
+    same checksums on every machine.
     """
     mine = {name: _version(name) for name in PACKAGES}
     paths = list(space_paths(spaces))
@@ -60,7 +60,7 @@ def _workers(spark: SparkSession, mine: dict[str, str], wanted: dict[str, str]) 
         tasks = _tasks(spark)
         rows = spark.range(0, tasks, 1, tasks).mapInArrow(probe.__call__, _PROBE_SCHEMA).distinct().collect()
     except (PySparkException, Py4JError) as error:
-        # Without the package itself a worker cannot even unpack the question.
+        # Without the package itself, a worker cannot even unpickle the probe.
         lines = [line.strip() for line in str(error).splitlines() if "Error" in line]
         yield f"workers: they cannot run this: {(lines or [type(error).__name__])[-1][:200]}"
         return
@@ -69,7 +69,7 @@ def _workers(spark: SparkSession, mine: dict[str, str], wanted: dict[str, str]) 
 
 
 def _differences(host: str, name: str, found: str, *, wanted: dict[str, str]) -> Iterator[str]:
-    """What a worker reported, where it differs from the driver.
+    """The difference between what a worker reported and the driver, if there is one.
 
     >>> list(_differences("node1", "numba", "", wanted={"numba": "0.60"}))
     ['worker on node1: numba is not there']
@@ -142,7 +142,7 @@ def _python() -> str:
 
 @contextlib.contextmanager
 def failures_of(source: str) -> Iterator[None]:
-    """What went wrong in Spark or on the disk, in one line that names the source."""
+    """Translate an error of Spark or of the disk into one line that names the source."""
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 
@@ -179,13 +179,13 @@ def _translated(error: Exception, source: str) -> LikewiseError:
         if sign in text:
             return InputError(f"{message}; nothing was written", source=source, hint=hint)
     lines = [line.strip() for line in text.splitlines() if line.strip()] or [type(error).__name__]
-    # A worker's Python error comes with its traceback: what went wrong stands last.
+    # A Python error of a worker comes with its traceback: the message is the last line.
     line = lines[-1] if "Traceback" in text and "Error" in lines[-1] else lines[0]
     return InputError(f"Spark failed: {line[:300]}; nothing was written", source=source)
 
 
 def stream_failure(text: str) -> str:
-    r"""Why a query failed, in one line of Spark's many: what Python raised last, or Spark's first line.
+    r"""Why a query failed, in one line of Spark's report: the last Python exception, or Spark's first line.
 
     >>> trace = "Traceback (most recent call last):\n  File …\nlikewise.delivery.DeliveryError: nobody answers"
     >>> stream_failure(f"[FAILED] Job aborted: {trace}\n\tat org.apache.spark\n=== Streaming Query ===\nState: …")

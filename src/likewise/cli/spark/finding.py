@@ -32,7 +32,7 @@ class SparkJob:
     as_json: bool = False
     records: Records
 
-    def run(self, what: str, find: Callable[[DataFrame], tuple[int, DataFrame]]) -> None:
+    def run(self, kind: str, find: Callable[[DataFrame], tuple[int, DataFrame]]) -> None:
         """Find answers in the events: how many there are, and the records that could not be taken."""
         from likewise.pipeline import read_events
 
@@ -42,7 +42,7 @@ class SparkJob:
             count, letters = find(read_events(spark, self.events, **reading))
             _reject(letters, self.rejects)
         if not self.as_json:
-            errors.print(counted(count, what))
+            errors.print(counted(count, kind))
         self.rejects.conclude()
 
 
@@ -54,7 +54,7 @@ def match_on_spark(job: SparkJob, subscriptions: Iterable[Subscription], **optio
         if job.out is not None:
             count = _write(match(frame, subscriptions, **options), job.out)
         else:
-            count = _tell(frame, subscriptions, as_json=job.as_json, **options)
+            count = _print_matches(frame, subscriptions, as_json=job.as_json, **options)
         return count, dead_letters(frame)
 
     job.run("match", find)
@@ -67,7 +67,7 @@ def detect_on_spark(job: SparkJob, patterns: Iterable[Subscription], **options: 
 
     def find(frame: DataFrame) -> tuple[int, DataFrame]:
         found = detect(frame, patterns, **options)
-        count = _write(found, job.out) if job.out is not None else _tell_detections(found, as_json=job.as_json)
+        count = _write(found, job.out) if job.out is not None else _print_detections(found, as_json=job.as_json)
         return count, refused(frame)
 
     job.run("detection", find)
@@ -86,7 +86,7 @@ def _write(found: DataFrame, out: str) -> int:
     return int(found.sparkSession.read.parquet(out).count())
 
 
-def _tell(frame: DataFrame, subscriptions: Iterable[Subscription], *, as_json: bool, **options: Any) -> int:
+def _print_matches(frame: DataFrame, subscriptions: Iterable[Subscription], *, as_json: bool, **options: Any) -> int:
     """Print what the command prints without Spark."""
     import msgspec
     import typer
@@ -126,7 +126,7 @@ class MatchLines:
             yield pa.record_batch({"line": pa.array(lines, pa.string())})
 
 
-def _tell_detections(found: DataFrame, *, as_json: bool) -> int:
+def _print_detections(found: DataFrame, *, as_json: bool) -> int:
     """Print what the command prints without Spark, in the order of time."""
     from likewise.composite import detection_lines, detection_plain
 

@@ -1,7 +1,7 @@
-"""Hits on their way from the worker that matched to the one that composes: texts in narrow columns.
+"""Hits in the shuffle between matching and composing: texts in a few narrow columns.
 
-Few and narrow columns are what a shuffle is fast with, and equal tuples and equal hits make equal texts, which are made
-once and read once. Of an event only those tuples travel that conditions ask about; what made it a hit stays behind.
+A shuffle is fast with few narrow columns. Equal tuples and equal hits become equal texts, which are encoded and decoded
+once. Of an event, only the tuples that conditions compare are sent.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from likewise.matching import canonical
 from likewise.pipeline.events.frame import written
 
 BETWEEN: Final = "\uffff"
-"""Stands between texts; where a text has it, it is written as `ESCAPE` and a digit."""
+"""Separates texts; within a text it is written as `ESCAPE` and a digit."""
 ESCAPE: Final = "\ufffe"
 MOST_TUPLES: Final = 1 << 17
-"""Distinct tuples that are remembered; readings that never repeat must not fill the memory."""
+"""Distinct tuples in the cache, at most: values that never repeat must not fill the memory."""
 
 Numbers = NDArray[np.int64]
 
@@ -60,7 +60,7 @@ def tuples_of(text: str) -> tuple[tuple[str, Value], ...]:
 
 
 class TupleFacts(BatchColumns):
-    """The events of batches in columns over one table, and what is known of each of its tuples."""
+    """Reads batches into columns over one table of tuples, and caches facts about each tuple."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -75,7 +75,7 @@ class TupleFacts(BatchColumns):
         return events
 
     def _of(self, key: Any, fact: Callable[[str, Value], Any]) -> list[Any]:
-        """A fact of each tuple, worked out once."""
+        """A fact about each tuple, computed once."""
         known = self._known.setdefault(key, [])
         known.extend(fact(name, value) for name, value in self.table.pairs[len(known) :])
         return known
@@ -85,11 +85,11 @@ class TupleFacts(BatchColumns):
         return self._of("text", tuple_text)
 
     def wanted(self, attributes: frozenset[str]) -> NDArray[np.bool_]:
-        """Which tuples are of these attributes."""
+        """A mask of the tuples of these attributes."""
         return np.array(self._of(attributes, lambda name, _: normalise(name) in attributes), np.bool_)
 
     def places(self, attribute: str, buckets: int) -> Numbers:
-        """The place of each tuple as a key; -1 where it is of another attribute."""
+        """The place of each tuple as a key; -1 for tuples of other attributes."""
 
         def place(name: str, value: Value) -> int:
             return key_digest(canonical(value)) % buckets if normalise(name) == attribute else -1
@@ -98,7 +98,7 @@ class TupleFacts(BatchColumns):
 
 
 def tuple_texts(events: EventColumns, rows: Numbers, facts: TupleFacts, wanted: frozenset[str] | None) -> pa.Array:
-    """The tuples of some events, of those attributes that are wanted, as a text each.
+    """The tuples of some events as a text each, of the wanted attributes only.
 
     >>> facts = TupleFacts()
     >>> events = EventColumns.of_events([Event.of({"a": 1, "b": "x"}, id="e")], facts.table)
@@ -137,7 +137,7 @@ def _distinct(hits: HitColumns) -> tuple[list[str], Numbers]:
         return [joined([hit_text(*row)]) for row in zip(*columns, strict=True)], np.arange(len(hits.event))
     sure, at = np.unique(hits.probability, return_inverse=True)
     found, codes = np.unique(hits.profile.astype(np.int64) * max(len(sure), 1) + at, return_inverse=True)
-    rows = ((int(one) // len(sure), float(sure[one % len(sure)])) for one in found)
+    rows = ((int(code) // len(sure), float(sure[code % len(sure)])) for code in found)
     return [hit_text(*row) for row in rows], codes
 
 
@@ -145,7 +145,7 @@ def _lists(texts: list[str], codes: NDArray[Any], bounds: Numbers) -> pa.Array:
     """Texts by their numbers, joined to one for each pair of neighbouring bounds; equal lists are joined once."""
     sizes = np.diff(bounds)
     most = int(sizes.max(initial=0))
-    # Lists of numbers as rows of one width: what is the same is found by their bytes.
+    # Lists of numbers as rows of one width, so that equal lists have equal bytes.
     wide = np.full((len(sizes), max(most, 1)), -1, np.int32)
     at = np.repeat(np.arange(len(sizes)), sizes)
     wide[at, np.arange(len(codes)) - np.repeat(bounds[:-1], sizes)] = codes
@@ -168,7 +168,7 @@ class ParcelReader:
         self._hits: dict[str, list[tuple[int, float, Any]]] = {}
 
     def read(self, rows: pa.RecordBatch) -> tuple[EventColumns, HitColumns]:
-        """The events of rows with `id`, `start`, `at`, `tuples` and `hits`; one without hits is a mere moment."""
+        """The events of rows with `id`, `start`, `at`, `tuples` and `hits`; a row without hits is a tick."""
         if len(self._table.pairs) > MOST_TUPLES or len(self._hits) > MOST_TUPLES:
             self._start()
         codes, places, offsets = _spread(rows.column("tuples"), self._codes_of)
@@ -208,7 +208,7 @@ class ParcelReader:
 
 
 def _spread(column: pa.Array, read: Callable[[str], list[Any]]) -> tuple[list[Any], Numbers, Numbers]:
-    """The items in the distinct texts of a column, the places of the items of all rows, and where each row begins."""
+    """The items of a column's distinct texts, the positions of all rows' items among them, and each row's offset."""
     coded = column.fill_null("").dictionary_encode()
     contents = list(map(read, coded.dictionary.to_pylist()))
     which = coded.indices.to_numpy(zero_copy_only=False)
@@ -220,5 +220,5 @@ def _spread(column: pa.Array, read: Callable[[str], list[Any]]) -> tuple[list[An
 
 
 def hits_of(event: Event, text: str | None) -> tuple[Hit, ...]:
-    """The hits of one event; a mere moment has none."""
-    return tuple([Hit(event, *hit_of_text(each)) for each in split(text)]) if text else ()
+    """The hits of one event; a tick has none."""
+    return tuple([Hit(event, *hit_of_text(part)) for part in split(text)]) if text else ()

@@ -36,7 +36,7 @@ def read_broker_log(
     spark: SparkSession, database: str, *, namespace: str = "default", stream: bool = False
 ) -> DataFrame:
     """The events of a namespace, with the columns `record`, `source` and `received` of `decode_records`."""
-    LogTable(database, namespace).last()  # what is wrong with it is reported now, not by a worker
+    LogTable(database, namespace).last()  # errors are reported now, not by a worker
     spark.dataSource.register(BrokerLogSource)
     reader: Any = spark.readStream if stream else spark.read
     found: DataFrame = reader.format(FORMAT).options(database=database, namespace=namespace).load()
@@ -44,7 +44,7 @@ def read_broker_log(
 
 
 class LogTable:
-    """The table of a broker's log; each question has a connection of its own."""
+    """The table of a broker's log; each query has its own connection."""
 
     def __init__(self, database: str, namespace: str) -> None:
         self._database, self._namespace = database, namespace
@@ -55,7 +55,7 @@ class LogTable:
         return int(found or 0)
 
     def first(self) -> int:
-        """The first position that retention has left."""
+        """The first position that retention has not deleted."""
         [(found,)] = self._rows("SELECT min(position) FROM records", ())
         return int(found or 1)
 
@@ -140,7 +140,7 @@ def _read(options: Mapping[str, str], partition: PositionRange) -> Iterator[pa.R
 
 
 class BrokerLogReader(DataSourceReader):
-    """All events that are there when it is asked."""
+    """All events that exist when the query starts."""
 
     def __init__(self, options: Mapping[str, str]) -> None:
         self._options = dict(options.items())
@@ -172,7 +172,7 @@ class BrokerLogStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return {"position": max(last, start["position"])}
 
     def prepareForTriggerAvailableNow(self) -> None:
-        """Take what is there, and no more."""
+        """Read up to the current end, and no further."""
         self._end = self._table().last()
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> list[PositionRange]:

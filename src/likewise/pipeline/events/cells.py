@@ -1,8 +1,8 @@
 """Cells of any Spark type as tuples of events: name, value and kind as text.
 
 A struct or a map gives a tuple for each of its leaves, named by the path (`device.name`); an array gives several values
-of one attribute. Null, an empty text, an empty array and NaN are no value, so that a column without one never costs the
-event. Types that have no meaning as a value are refused when the plan is built.
+of one attribute. Null, an empty text, an empty array and NaN mean "no value"; the event keeps its other values. Types
+that have no meaning as a value are refused when the plan is built.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     from pyspark.sql.types import DataType
 
 NUMBER: Final = r"^[-+]?((0|[1-9]\d*)(\.\d*)?|\.\d+)([eE][-+]?\d+)?\z"
-"""Leading zeros are those of codes: 007 is a text."""
+"""A number without leading zeros: codes such as 007 are texts."""
 PADDED_NUMBER: Final = r"^[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?\z"
 COMMA_NUMBER: Final = r"^[-+]?(\d+|\d{1,3}(\.\d{3})+),\d+\z"
 MOMENT: Final = r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)?\z"
-"""Read by Java and by RE2, to which `\\z` is the very end."""
+"""For Java and for RE2, in which `\\z` is the very end of a text."""
 BOOLEANS: Final = ("true", "false")
-BLANKS: Final = "".join(chr(each) for each in range(0x3001) if chr(each).isspace())
-"""What Python strips; Spark's `trim` knows only the plain space."""
+BLANKS: Final = "".join(chr(code) for code in range(0x3001) if chr(code).isspace())
+"""The characters that Python strips; Spark's `trim` strips only the plain space."""
 INFINITE: Final = ("Infinity", "-Infinity")
 
 _NUMBERS: Final = ("byte", "short", "integer", "long", "float", "double", "decimal")
@@ -107,14 +107,14 @@ def sound(tuples: Column) -> Column:
     """Only the tuples with a value."""
     from pyspark.sql import functions as F
 
-    return F.filter(tuples, lambda each: each["value"].isNotNull() & (each["value"] != ""))
+    return F.filter(tuples, lambda entry: entry["value"].isNotNull() & (entry["value"] != ""))
 
 
 def infinite(tuples: Column) -> Column:
     """Whether a number among the values is infinite: nothing can be compared with it."""
     from pyspark.sql import functions as F
 
-    return F.exists(tuples, lambda each: (each["kind"] == "number") & each["value"].isin(*INFINITE))
+    return F.exists(tuples, lambda entry: (entry["kind"] == "number") & entry["value"].isin(*INFINITE))
 
 
 def tuple_of(name: Column, value: Column, kind: Column) -> Column:
@@ -160,7 +160,7 @@ def moment_text(cell: Column) -> Column:
 
 
 def _text(cell: Column, read_as: str | None) -> tuple[Column, Column]:
-    """What `value_of_cell` makes of a text in one process: a text that is not of the kind it should be stays text."""
+    """The value and kind of a text, as `value_of_cell` reads it in one process; a text of another kind stays text."""
     from pyspark.sql import functions as F
 
     if read_as == "text":
@@ -192,12 +192,12 @@ def _nothing() -> Column:
 
 
 EPOCH: Final = r"^\s*[-+]?\d+(\.\d*)?([eE][-+]?\d+)?\s*\z"
-"""A number since 1970 as text; eight digits are a date."""
+"""A number since 1970 as text, unless it has eight digits: these are a date."""
 COMPACT_DATE: Final = r"^\s*\d{8}\s*\z"
 ISO_TIME: Final = r"^\s*\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d(:?\d\d)?)?)?\s*\z"
-"""What of ISO 8601 Spark's cast reads too. The cast alone would take years, and times of day for those of today."""
+"""The ISO 8601 texts that Spark's cast reads too. The cast alone would accept years, and times of day."""
 _LARGEST: Final = (("s", 10**11), ("ms", 10**14), ("us", 10**17))
-"""Epoch times below this are in the unit, where none is given."""
+"""Without a given unit, an epoch time has the first of these units whose bound is greater."""
 
 
 def moment_of(cell: Column, kind: DataType, *, label: str, format: str | None = None) -> Column:

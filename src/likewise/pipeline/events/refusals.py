@@ -1,6 +1,6 @@
-"""What detection refuses: events without a time, that end before they start, or whose clock is far ahead.
+"""Events that detection refuses: without a time, ending before they start, or far ahead of the clock.
 
-Each becomes a flaw, as a record does that is no event, so that it can be reported and is never lost.
+Each becomes a flaw, like a bad record, so that it is reported and never lost.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Flaw = dict[str, Any]
 
 
 def sort_out(batch: pa.RecordBatch, *, max_ahead: int | None = None) -> tuple[pa.RecordBatch, list[Flaw]]:
-    """The events of a batch that can be put in time, and why the others cannot; `max_ahead` is in microseconds.
+    """The usable events of a batch, and the flaws of the others; `max_ahead` is in microseconds.
 
     >>> from likewise.events import Event
     >>> from likewise.pipeline.events.frame import batch_of
@@ -62,13 +62,13 @@ def sort_out(batch: pa.RecordBatch, *, max_ahead: int | None = None) -> tuple[pa
 
 
 def letter(record: str, reason: str) -> Flaw:
-    """The flaw of an event that is written as `record_of` does."""
+    """The flaw of an event that `record_of` has encoded."""
     return {"source": DETECTOR, "line": None, "reason": reason, "record": record}
 
 
 def record_of(event: Event) -> str:
     """An event as a line of JSON."""
-    # The id may carry columns that go through.
+    # The id may carry kept columns.
     return encode_line(msgspec.structs.replace(event, id=unmarked(event.id))).decode().rstrip()
 
 
@@ -82,12 +82,12 @@ def over_records(events: DataFrame, step: Step, schema: str, *, name: str = "Lik
 
 
 def refused(events: DataFrame, *, max_ahead: int | None = None) -> DataFrame:
-    """What a batch job cannot detect with: records that are no events, and events that cannot be put in time."""
+    """The flaws of a batch job: of bad records, and of events without a usable time."""
     return over_records(events, LetterTask(max_ahead), LETTER_SCHEMA, name="LikewiseRefused")
 
 
 def tidied(batches: Batches) -> Iterator[pa.RecordBatch]:
-    """Batches as Spark hands them over, with tuples as workers want them."""
+    """Batches from Spark, with tuples in the form that workers expect."""
     for batch in batches:
         columns = [tidy(batch.column(name)) if name == "attributes" else batch.column(name) for name in COLUMNS]
         yield pa.RecordBatch.from_arrays([*columns, batch.column("flaw")], names=[*COLUMNS, "flaw"])

@@ -97,8 +97,8 @@ def plain(table: DataFrame) -> bool:
     from pyspark.sql.types import StructType
 
     events = cast("StructType", StructType.fromDDL(EVENTS_SCHEMA))
-    wanted = {each.name: each.dataType.simpleString() for each in events}
-    present = {each.name: each.dataType.simpleString() for each in table.schema}
+    wanted = {field.name: field.dataType.simpleString() for field in events}
+    present = {field.name: field.dataType.simpleString() for field in table.schema}
     same = all(present[name] == kind for name, kind in wanted.items() if name in present)
     return same and {"id", "attributes"} <= present.keys()
 
@@ -227,9 +227,9 @@ class TableReader:
 
         >>> reader = CsvTable(("id", "temp", "place"), RecordMapping(id="id")).reader("x.csv")
         >>> good, bad = reader.read(b"e1,3.5,Galway\\ne2,,\\n", 2)
-        >>> [tuple(each.values()) for each in decoded(good).column("attributes").to_pylist()[0]]
+        >>> [tuple(entry.values()) for entry in decoded(good).column("attributes").to_pylist()[0]]
         [('temp', '3.5', 'number'), ('place', 'Galway', 'text')]
-        >>> [(each["line"], each["reason"], each["record"]) for each in bad.column("flaw").to_pylist()]
+        >>> [(flaw["line"], flaw["reason"], flaw["record"]) for flaw in bad.column("flaw").to_pylist()]
         [(3, 'the row says nothing', 'e2,,')]
         """
         if b"\r" in text:

@@ -1,8 +1,8 @@
-"""How events get to the workers: straight from where they are read, or as rows that Spark hands over.
+"""How events get to the workers: read by the workers themselves, or sent by Spark as rows.
 
-A frame that comes right from `read_events` remembers how a worker can read its events itself (its `EventOrigin`). What
-works on such events then reads, decodes and goes on in one step of one worker, and no event becomes a row of Spark's in
-between. A frame that was filtered or joined is another one: its events are handed over as packed rows.
+A frame straight from `read_events` remembers how a worker can read its events itself (its `EventOrigin`). Such events
+are read, decoded and processed in one step of one worker, without becoming Spark rows in between. A frame that was
+filtered or joined has no origin: Spark sends its events as packed rows.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 
-# Events packed for the way to a worker, and unpacked there.
+# Packing of events that Spark sends to a worker.
 
 
 SEPARATOR: Final = "\uffff"
-"""Stands between packed texts: no character, so hardly any text has it. An event that does travels unpacked."""
+"""Separates packed texts. It is not a character, so hardly any text has it; events with it are sent unpacked."""
 
 PARTS: Final = ("name", "value", "kind")
 COLUMNS: Final = ("id", "time", "end", "theme", "attributes")
 
 
 def packed(events: DataFrame) -> DataFrame:
-    """Events for a worker: names, values and kinds joined to one text each, which Spark hands over several times faster
-    than arrays of structs. Records that are no events are left behind."""
+    """Events for a worker: names, values and kinds joined to one text each, which Spark sends several times faster than
+    arrays of structs. Bad records are dropped."""
     from pyspark.sql import functions as F
 
     def joined(column: str) -> Column:
@@ -42,7 +42,7 @@ def packed(events: DataFrame) -> DataFrame:
 
     good = as_events(events).where("flaw is null and size(attributes) > 0")
     parts = [joined(f"attributes.{part}").alias(part) for part in PARTS]
-    # As a text: a struct with arrays, even one that is always null, makes the hand-over eight times as long.
+    # As a text: a struct with arrays, even one that is always null, makes sending eight times as slow.
     whole = F.to_json(F.struct(F.col("theme").alias("theme"), F.col("attributes").alias("attributes")))
     return good.select(
         "id", "time", "end", joined("theme").alias("theme"), *parts, F.when(_torn(), whole).alias("whole")
@@ -50,10 +50,10 @@ def packed(events: DataFrame) -> DataFrame:
 
 
 def _torn() -> Column:
-    """Whether a text of the event has the separator itself."""
+    """Whether a text of the event contains the separator."""
     from pyspark.sql import functions as F
 
-    # Put end to end, the texts are searched byte by byte: cheap beside counting the separators that should be there.
+    # Searching the concatenated texts is much cheaper than counting separators.
     texts = [F.array_join(column, "") for column in ("attributes.name", "attributes.value", "attributes.kind", "theme")]
     return F.contains(F.concat_ws("", *texts), F.lit(SEPARATOR))
 
@@ -75,7 +75,7 @@ def _split(batch: pa.RecordBatch) -> pa.RecordBatch:
     tags = pc.split_pattern(pc.if_else(pc.equal(theme, ""), pa.scalar(None, theme.type), theme), SEPARATOR)
     kind = ARROW_SCHEMA.field("attributes").type
     tuples = pa.StructArray.from_arrays(
-        [each.flatten().cast(pa.string()) for each in (names, values, kinds)], fields=list(kind.value_type)
+        [column.flatten().cast(pa.string()) for column in (names, values, kinds)], fields=list(kind.value_type)
     )
     attributes = pa.ListArray.from_arrays(names.offsets, tuples, type=kind)
     return _columns(batch, tags, attributes)
@@ -97,7 +97,7 @@ def _columns(batch: pa.RecordBatch, theme: pa.Array, attributes: pa.Array) -> pa
 
 Batches: TypeAlias = Iterable[pa.RecordBatch]
 Step: TypeAlias = Callable[[Batches], Iterator[pa.RecordBatch]]
-"""What a worker does with the batches of a partition; it is sent to workers, so it must be small."""
+"""Processes the batches of a partition in a worker; it is pickled, so it must be small."""
 
 _REMEMBERED: Final = "_likewise_origin"
 _PEEK: Final = "_likewise_peek"
@@ -105,25 +105,25 @@ _PEEK: Final = "_likewise_peek"
 
 @dataclass(frozen=True, slots=True)
 class EventOrigin:
-    """Rows that Spark reads, and the step that makes events of them in a worker; `rows` may find it cannot be done."""
+    """Rows that Spark reads, and the step that makes events of them in a worker; None if workers cannot read them."""
 
     rows: Callable[[], tuple[DataFrame, Step] | None]
 
 
 def remember(events: DataFrame, origin: EventOrigin) -> DataFrame:
-    """The same frame, which knows where its events come from. What is made from it does not."""
+    """The same frame with an origin; frames derived from it have none."""
     vars(events)[_REMEMBERED] = origin
     return events
 
 
 def remember_peek(events: DataFrame, peek: Callable[[], DataFrame]) -> DataFrame:
-    """The same stream, which knows how to read as a batch what is there now, without taking from it."""
+    """The same stream with a function that reads its current events as a batch."""
     vars(events)[_PEEK] = peek
     return events
 
 
 def peek_of(events: DataFrame) -> DataFrame | None:
-    """What a stream would read now, as a batch, if it comes right from a source that can be read so."""
+    """The current events of a stream as a batch, if its source can be read so."""
     peek: Callable[[], DataFrame] | None = vars(events).get(_PEEK)
     return None if peek is None else peek()
 
@@ -133,8 +133,7 @@ def over_events(
 ) -> DataFrame:
     """The step over the events of a frame, in batches with the columns `id`, `time`, `end`, `theme`, `attributes`.
 
-    Records that are no events do not reach it, nor, if `timed`, events without a time. `name` is that of the node in
-    Spark's plan.
+    It gets no bad records and, if `timed`, no events without a time. `name` is that of the node in Spark's plan.
     """
     direct = origin_of(events)
     if direct is not None:
@@ -145,9 +144,9 @@ def over_events(
 
 
 def origin_of(events: DataFrame) -> tuple[DataFrame, Step] | None:
-    """The rows from which workers can make the events themselves, and how; nothing if they cannot."""
+    """The rows from which workers can read the events themselves, and the step for it; None if they cannot."""
     origin: EventOrigin | None = vars(events).get(_REMEMBERED)
-    # What is held in memory need not be read again.
+    # Cached events need not be read again.
     return None if origin is None or events.is_cached else origin.rows()
 
 

@@ -1,8 +1,8 @@
-"""What of a name counts in a join: a name without the codes and the leading words that the right side has no use for.
+"""The words of a name that count in a join: a name without codes and leading words that the right side does not use.
 
-In a column of devices, *lobby fan F3* is a fan: its code is the name of one fan, and the word before is where it
-is. Whether a word matters depends on what there is to choose from: where the right side has a *lobby clock*, it stays.
-What a dictionary has as one term is not taken apart: a *sewing machine* is not just any machine.
+In a column of devices, *lobby fan F3* is a fan: the code identifies one fan, the first word is its location. Whether
+a word counts depends on the right side: if it has a *lobby clock*, *lobby* stays. A term of a dictionary is not taken
+apart: a *sewing machine* is not just any machine.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from likewise.events import normalise
 from likewise.semantics import tokens
 
 DROPPED: Final = 0.5
-"""Bits that a name loses for each leading word that is left out."""
+"""Bits lost for each leading word that is left out."""
 MOST_DROPPED: Final = 2
 """Leading words that are left out, at most."""
 LONGEST: Final = 3
@@ -32,7 +32,7 @@ class NameReading(NamedTuple):
 
 
 class NameReader:
-    """Names as the terms of a right side let them be read.
+    """Finds the readings of a name that the terms of a right side allow.
 
     >>> reader = NameReader(["fan", "water heater", "motor M7"])
     >>> [reading.text for reading in reader.readings("lobby fan F3")]
@@ -52,7 +52,7 @@ class NameReader:
         parts = name.split()
         words = parts if len(parts) > 1 else normalise(name).split()
         kept = [word for word in words if not _is_code(word) or word.lower() in self._codes]
-        # What is left of `X-17` has no meaning.
+        # The rest of `X-17` has no meaning.
         if not any(len(word) > (1 if len(parts) > 1 else 2) for word in kept):
             return [NameReading(name, 0.0)]
         found = [NameReading(name if len(kept) == len(words) else " ".join(kept), 0.0)]

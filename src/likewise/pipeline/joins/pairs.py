@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-# What workers do for a join by meaning: keys in Arrow batches in, pairs of keys out.
+# The tasks of workers: from Arrow batches of keys to pairs of keys.
 
 
 PAIRS_SCHEMA: Final = "_left string, _right string, relatedness double"
@@ -39,7 +39,7 @@ _last: list[tuple[tuple[str, Bar, bool], NearestTerms]] = []
 
 
 def ready(meaning: Meaning, right: Sequence[str], bar: Bar, *, rivals: bool) -> NearestTerms:
-    """A prepared right side; the last one of this process is kept, since tasks that follow ask for it again."""
+    """A prepared right side; the last one of this process is cached, because the next tasks need it again."""
     key = (meaning.key, bar, rivals)
     if not (_last and _last[0][0] == key and _last[0][1].right == tuple(right)):
         _last.clear()
@@ -49,7 +49,7 @@ def ready(meaning: Meaning, right: Sequence[str], bar: Bar, *, rivals: bool) -> 
 
 @dataclass(frozen=True)
 class PairTask:
-    """Batches of left keys against a right side that came with the task: for `mapInArrow`."""
+    """Compares batches of left keys with the right side that the task contains; for `mapInArrow`."""
 
     meaning: Meaning
     right: tuple[str, ...]
@@ -72,7 +72,7 @@ class PairTask:
 
 @dataclass(frozen=True, slots=True)
 class GridTask:
-    """A group of left keys against a group of right keys: for `cogroup`."""
+    """Compares a group of left keys with a group of right keys; for `cogroup`."""
 
     meaning: Meaning
     bar: Bar
@@ -101,7 +101,7 @@ def _table(left: pa.Array, right: pa.Array, near: NearestTerms, two_best: Neares
 
 @dataclass(frozen=True, slots=True)
 class NearColumn:
-    """For each key of a column the right keys that are near enough, as a list: for streams, which cannot be grouped."""
+    """For each key of a column, the list of related right keys; also for streams, which cannot be grouped."""
 
     meaning: Meaning
     right: tuple[str, ...]
@@ -133,7 +133,7 @@ class NearColumn:
 
 @dataclass(frozen=True, slots=True)
 class WhyTask:
-    """Adds to every pair the strongest concepts that its terms share: for `mapInArrow`."""
+    """Adds the strongest reasons to every pair; for `mapInArrow`."""
 
     meaning: Meaning
     themed: bool
@@ -156,10 +156,10 @@ class WhyTask:
 
 CONNECT_TASKS: Final = 8
 SMALL: Final = CHUNK
-"""Distinct terms of the right side that may come to the driver and go with every task."""
+"""Distinct terms of the right side, at most, that are collected on the driver and sent with every task."""
 
 LITTLE: Final = 64 << 20
-"""Bytes of rows that are sent around rather than left on one core."""
+"""Bytes of rows, at most, that are redistributed over all cores."""
 
 TALL: Final = 8_000
 """Terms of the left side in a group, at least: the right side of a group is prepared anew for each."""
@@ -167,7 +167,7 @@ TALL: Final = 8_000
 
 @dataclass(frozen=True)
 class TermPairs:
-    """Two columns of keys, with repetitions, and what is near enough between them."""
+    """Two columns of keys, with repetitions, and the related pairs among them."""
 
     left: DataFrame
     right: DataFrame
@@ -178,12 +178,12 @@ class TermPairs:
 
     @property
     def small(self) -> tuple[str, ...] | None:
-        """The distinct terms of the right side in order, if they are few; no more than that are ever fetched."""
+        """The sorted distinct terms of the right side if there are at most `SMALL`, else None."""
         return self._fetched[0]
 
     @property
     def few_rows(self) -> bool:
-        """Whether the right side has few rows, not only few terms, so that each task of a join can have them all."""
+        """Whether the right side has few rows, not only few terms, so that it can be broadcast."""
         return self._fetched[1]
 
     @cached_property
@@ -197,8 +197,8 @@ class TermPairs:
     def frame(self) -> DataFrame:
         """Pairs by columns `_left`, `_right` and `relatedness`.
 
-        Where the right side is small, the best of a left term are the best of all; otherwise those of each group of
-        right terms, and who wants the best of all has to choose among them.
+        If the right side is small, `best` is applied to all its terms. Otherwise it is applied to each group of right
+        terms, and the caller has to choose among the results.
         """
         if self.small is not None:
             return self._with_task(self.small)
@@ -210,13 +210,13 @@ class TermPairs:
         return self._in_groups()
 
     def _with_task(self, terms: tuple[str, ...]) -> DataFrame:
-        # Few terms are little data but much work: left alone, Spark would put them all into one partition.
+        # Few terms are little data but much work: by default, Spark would coalesce them into one partition.
         spread = self.left.distinct().repartition(self._partitions)
         task = PairTask(self.meaning, terms, self.bar, self.margin, self.rivals)
         return spread.mapInArrow(task, MARGINS_SCHEMA if self.margin else PAIRS_SCHEMA)
 
     def spread_out(self, rows: DataFrame) -> DataFrame:
-        """Rows over all cores, if they are few: a small file is little data, yet its terms may be much work."""
+        """Distribute few rows over all cores: a small file is little data, but its terms may be much work."""
         plan: Any = getattr(rows, "_jdf", None)
         if plan is None:
             return rows
@@ -227,12 +227,12 @@ class TermPairs:
         """Every group of left terms meets every group of right terms once."""
         tall, wide = self._groups()
         cells = max(tall * wide, self._partitions)
-        mine = _spread(self.left, own=tall, other=wide, cell=f"hash % {tall} * {wide} + each")
-        theirs = _spread(self.right, own=wide, other=tall, cell=f"each * {wide} + hash % {wide}")
+        mine = _spread(self.left, own=tall, other=wide, cell=f"hash % {tall} * {wide} + other")
+        theirs = _spread(self.right, own=wide, other=tall, cell=f"other * {wide} + hash % {wide}")
         sides = [side.repartition(cells, "_cell").groupBy("_cell") for side in (mine, theirs)]
         task = GridTask(self.meaning, self.bar)
 
-        # Spark counts the parameters of what it is given, and would take a method's `self` for one.
+        # Spark counts the parameters of the function, and would count a method's `self` too.
         def meet(left: pa.Table, right: pa.Table) -> pa.Table:
             return task(left, right)
 
@@ -248,7 +248,7 @@ class TermPairs:
 
     @property
     def _partitions(self) -> int:
-        """As many as there are cores: a task more would only start another worker. Spark Connect hides them."""
+        """The number of cores, because more tasks would only start more workers. Spark Connect hides the number."""
         most = int(self.left.sparkSession.conf.get("spark.sql.shuffle.partitions") or 200)
         context: Any = getattr(self.left.sparkSession, "_sc", None)
         return min(most, CONNECT_TASKS if context is None else int(context.defaultParallelism))
@@ -258,5 +258,5 @@ def _spread(terms: DataFrame, *, own: int, other: int, cell: str) -> DataFrame:
     """Distinct terms, each as often as there are groups on the other side, with the number of the meeting place."""
     name = terms.columns[0]
     numbered = terms.distinct().selectExpr(f"pmod(xxhash64(`{name}`), {own}) as hash", f"`{name}`")
-    each = numbered.selectExpr("*", f"explode(sequence(0, {other - 1})) as each")
-    return each.selectExpr(f"cast({cell} as int) as _cell", f"`{name}`")
+    repeated = numbered.selectExpr("*", f"explode(sequence(0, {other - 1})) as other")
+    return repeated.selectExpr(f"cast({cell} as int) as _cell", f"`{name}`")

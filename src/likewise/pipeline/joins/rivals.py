@@ -1,9 +1,9 @@
-"""Who competes in a join: the rivals of a pair, partners settled one to one, and how far a pair is ahead.
+"""Competition in a join: rivals of a pair, one-to-one assignment, and margins.
 
-Two terms that are compared alone may share a word and still be strangers: a coffee machine is a machine, and so is a
-washing machine. In a join the right side lists what there is to choose from, so a pair loses where another term of
-the right explains the left term nearly as well, or better. Terms of the right that mean the same are no rivals. It also
-tells which words of a left term matter (see `NameReader`).
+Two terms may share a word and still differ: a coffee machine is a machine, and so is a washing machine. In a join, the
+right side lists the alternatives, so the score of a pair is lowered if another term of the right fits the left term
+nearly as well, or better. Terms of the right that mean the same are not rivals. The right side also determines which
+words of a left term count (see `NameReader`).
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ from likewise.semantics import Evidence, Matrix, Measure, Prepared, Shared, Them
 from likewise.semantics.nearest import NearestTerms, Pairs
 
 GAIN: Final = 1.0
-"""Bits in favour: what stands in a table to be joined has a partner more often than two terms met by chance."""
+"""Bits added to every pair: terms of tables to be joined have a partner more often than two random terms."""
 MARGIN: Final = 2.0
-"""By so many bits a pair must be ahead of its rivals to keep its score."""
+"""The bits that a pair must be ahead of its rivals to keep its score."""
 SLOPE: Final = 3.0
-"""Bits lost for each bit that it is not."""
+"""Bits lost for each missing bit."""
 RIVALS: Final = 4
-"""The best terms of the right for a left term, which are looked at as rivals."""
+"""The number of best terms of the right for a left term that count as rivals."""
 _EDGE: Final = 1e-4
 _WEAK: Final = -4.0
-"""Pairs below so many bits join nothing, so nobody asks whether they mean the same."""
+"""Pairs with fewer bits never join, so whether they mean the same is not computed."""
 
 Bits = NDArray[np.float64]
 
 
 def _terms_of(measure: Measure) -> Callable[[str], bool]:
-    """What tells whether a phrase is a term of its own: WordNet, where evidence has it."""
+    """A test whether a phrase is a term of its own, by WordNet if the evidence uses it."""
     wordnet = measure.sources.wordnet if isinstance(measure, Evidence) else None
     if wordnet is None:
         return lambda _: False
@@ -46,12 +46,12 @@ def _terms_of(measure: Measure) -> Callable[[str], bool]:
 
 
 def scoring(measure: Measure, *, rivals: bool) -> Measure:
-    """The measure of a join: evidence is weighed among rivals if these are known; other measures stay as they are."""
+    """The measure of a join: evidence is adjusted among rivals if these are known; other measures are unchanged."""
     return AmongRivals(measure) if rivals and isinstance(measure, Evidence) else measure
 
 
 class AmongRivals(Measure):
-    """A measure whose probabilities depend on what else there is on the subscription's side.
+    """A measure whose probabilities depend on the other terms of the subscription's side.
 
     For a pair of b bits, and a best rival of r: b + GAIN - SLOPE max(0, r - b + MARGIN). A rival loses the bits
     log2(1 - s) where s is the probability that it means the same. The same term stays 1, and 0 stays 0.
@@ -101,7 +101,7 @@ class _Ranged:
         found = _probability(bits + GAIN - SLOPE * np.maximum(0.0, self._rivals(bits) - bits + MARGIN))
         first = scores[names.first]
         same = (first >= 1) & names.whole[:, None]
-        # What no reading has anything in common with stays at nothing.
+        # A pair without any common reading stays 0.
         found[np.isneginf(names.best(np.where(scores > 0, 0.0, -np.inf)))] = 0
         return np.where(same, first, found).astype(np.float32)
 
@@ -110,7 +110,7 @@ class _Ranged:
         count = bits.shape[1]
         if count == 1:
             return np.full(bits.shape, -np.inf)
-        # Equal scores go by place, so that every run looks at the same ones.
+        # Ties go by position, so that every run has the same rivals.
         order = bits - np.arange(count) * 1e-9
         size = min(RIVALS, count)
         best = np.argpartition(-order, size - 1, axis=1)[:, :size]
@@ -122,29 +122,29 @@ class _Ranged:
         return rivals
 
     def _apart(self, best: NDArray[np.int64], top: Bits) -> Bits:
-        """For each of the best terms what the others lose as its rivals: all, for the term itself."""
+        """For each of the best terms, the bits that each other one loses as its rival; the term itself loses all."""
         rows, size = best.shape
         lost = np.zeros((rows, size, size))
         lost[:, np.arange(size), np.arange(size)] = -np.inf
         strong = (top[:, :, None] > _WEAK) & (top[:, None, :] > _WEAK) & np.triu(np.ones((size, size), np.bool_), 1)
-        row, one, other = np.nonzero(strong)
-        keys = list(zip(best[row, one].tolist(), best[row, other].tolist(), strict=True))
+        row, first, second = np.nonzero(strong)
+        keys = list(zip(best[row, first].tolist(), best[row, second].tolist(), strict=True))
         self._learn(keys)
-        lost[row, one, other] = lost[row, other, one] = [self._same[key] for key in keys]
+        lost[row, first, second] = lost[row, second, first] = [self._same[key] for key in keys]
         return lost
 
     def _learn(self, keys: list[tuple[int, int]]) -> None:
-        """How far two terms of the right are from meaning the same, in bits; one that contains the other does not."""
+        """Compute how far two terms of the right are from meaning the same, in bits and in both directions."""
         new = [key for key in dict.fromkeys(keys) if key not in self._same]
         if not new:
             return
-        # All of them at once: a row of many pairs costs hardly more than one of a single pair.
+        # All pairs at once: a row of many pairs costs hardly more than a single pair.
         places, at = np.unique(np.array(new), return_inverse=True)
         terms = [self.terms[place] for place in places.tolist()]
         themes = {"subscription_theme": self._theme, "event_theme": self._theme}
         scores = self._measure.matrix(terms, terms, **themes)
-        one, other = at.reshape(len(new), 2).T
-        same = np.minimum(scores[one, other], scores[other, one]).astype(np.float64)
+        first, second = at.reshape(len(new), 2).T
+        same = np.minimum(scores[first, second], scores[second, first]).astype(np.float64)
         self._same |= dict(zip(new, np.log2(np.maximum(1.0 - same, _EDGE)).tolist(), strict=True))
 
 
@@ -157,11 +157,11 @@ def _probability(bits: Bits) -> Bits:
     return np.asarray(1 / (1 + np.exp2(-np.clip(bits, -100, 100))))
 
 
-# Partners settled one to one, and margins.
+# One-to-one assignment, and margins.
 
 
 CELLS: Final = 50_000_000
-"""Scores of terms that compete with each other, which are in memory together."""
+"""Scores of competing terms, at most, that are in memory together."""
 
 Places = NDArray[np.int64]
 
@@ -169,7 +169,7 @@ Places = NDArray[np.int64]
 def one_to_one(pairs: Pairs) -> Pairs:
     """The pairs with the greatest sum of scores in which no term comes twice, in the order of the left.
 
-    Terms that are not connected by pairs do not compete, so each group is settled alone.
+    Terms that are not connected by pairs do not compete, so each connected group is solved separately.
 
     >>> scores = np.array([0.9, 0.8, 0.7], np.float32)
     >>> found = one_to_one(Pairs(np.array([0, 0, 1]), np.array([0, 1, 0]), scores))
@@ -210,7 +210,7 @@ def _settled(pairs: Pairs, group: Places) -> Places:
 
 
 def margins(pairs: Pairs, two_best: Pairs) -> NDArray[np.float64]:
-    """By how much the score of each pair is above that of the best other partner of its left term, if there is one.
+    """The score of each pair minus that of the best other partner of its left term, if there is one.
 
     It is negative for a pair that is not the best. `two_best` are the two best partners of every left term.
 
@@ -231,5 +231,5 @@ def margins(pairs: Pairs, two_best: Pairs) -> NDArray[np.float64]:
 
 
 def margins_of(near: NearestTerms, pairs: Pairs, left: list[str]) -> NDArray[np.float64]:
-    """The margins of pairs that a right side gave for some left terms; `near` gives the two best of each."""
+    """The margins of pairs for some left terms; `near` finds the two best partners of each."""
     return margins(pairs, near.pairs(left))

@@ -33,18 +33,18 @@ Scores: TypeAlias = NDArray[np.float32]
 Spaces: TypeAlias = str | Path | Sequence[str | Path]
 
 KEPT_PAIRS: Final = 2_000_000
-"""Pairs that a worker remembers, for each pair of themes (12 bytes each)."""
+"""Pairs that a worker caches for each pair of themes (12 bytes each)."""
 
 KEPT_TERMS: Final = 500_000
-"""Terms that a worker remembers by number."""
+"""Terms that a worker caches by number."""
 
 KEPT_THEMES: Final = 64
-"""Pairs of themes that a worker remembers pairs for."""
+"""Pairs of themes for which a worker caches pairs."""
 
 WHY: Final = "array<struct<concept: string, weight: double>>"
 ARROW_WHY: Final = pa.list_(pa.struct([("concept", pa.string()), ("weight", pa.float64())]))
 REASONS: Final = 3
-"""Concepts that are named as reasons, at most."""
+"""The number of reasons, at most."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Meaning:
 
     @classmethod
     def of(cls, name: str, spaces: Spaces, **options: Any) -> Meaning:
-        """Checked here, so that a wrong name, path or option shows at once."""
+        """Checked here, so that a wrong name, path or option is reported at once."""
         options = {name: value for name, value in options.items() if value is not None}
         for terms in ("competitors", "background"):
             if options.get(terms) is not None and not isinstance(options[terms], Competitors):
@@ -101,7 +101,7 @@ def register_related(
     temperature: float | None = None,
     measure_options: Mapping[str, Any] | None = None,
 ) -> None:
-    """Make `related(a, b)` and `related(a, b, theme_a, theme_b)` known to Spark SQL, and `why_related` likewise.
+    """Register `related(a, b)` and `related(a, b, theme_a, theme_b)` in Spark SQL, and `why_related` likewise.
 
     Themes are arrays of tags; without them, the whole space counts. Wrong arguments fail when a query is analysed.
     `glossary` is a file of abbreviations and synonyms, which is read here. `competitors`, `background`, `temperature`
@@ -121,7 +121,7 @@ def register_related(
         return why(meaning.measure(), a, b, theme_a, theme_b)
 
     for called, function, kind in ((name, related_columns, "double"), (f"why_{name}", why_columns, WHY)):
-        # Spark does not count the arguments of a function in Python; of one in SQL it does, when it analyses a query.
+        # When it analyses a query, Spark counts the arguments of SQL functions, but not those of Python functions.
         inner = f"likewise_{called}"
         spark.udf.register(inner, arrow_udf(function, kind))  # type: ignore[call-overload]  # its stubs miss plain functions
         spark.sql(
@@ -136,7 +136,7 @@ def _quoted(name: str) -> str:
 
 
 class Known:
-    """Scores of pairs that were asked for before: a column costs by its distinct pairs, not by its rows.
+    """A cache of scores, so that a column costs by its distinct pairs, not by its rows.
 
     A pair is one integer, made of the numbers of its terms; scores are found by binary search.
     """
@@ -151,7 +151,7 @@ class Known:
         return np.fromiter((numbers.setdefault(term, len(numbers)) for term in terms), np.int64, len(terms))
 
     def scores(self, measure: Measure, codes: Codes, themes: Themes) -> Scores:
-        """The scores of distinct pairs; those that are new are asked for."""
+        """The scores of distinct pairs; only new pairs are computed."""
         known, scores = self._by_theme.setdefault(themes, (np.empty(0, np.int64), np.empty(0, np.float32)))
         self._by_theme.move_to_end(themes)
         at = np.searchsorted(known, codes)
@@ -166,7 +166,7 @@ class Known:
         return out
 
     def trim(self) -> None:
-        """Forget what is too much to keep."""
+        """Drop entries beyond the limits."""
         while len(self._by_theme) > KEPT_THEMES:
             self._by_theme.popitem(last=False)
         if len(self._numbers) > KEPT_TERMS:
@@ -180,7 +180,7 @@ class Known:
 
     def _add(self, codes: Codes, scores: Scores, themes: Themes) -> None:
         known, old = self._by_theme[themes]
-        # Past the limit, only the new ones stay.
+        # Beyond the limit, only the new pairs stay.
         if len(known) + len(codes) <= KEPT_PAIRS:
             codes, scores = np.concatenate([known, codes]), np.concatenate([old, scores])
         order = np.argsort(codes, kind="stable")
@@ -196,7 +196,7 @@ def related(
     *,
     known: Known | None = None,
 ) -> pa.Array:
-    """Relatedness of two columns, row by row; each distinct pair is asked for once, null where a term is."""
+    """Relatedness of two columns, row by row, null where a term is; each distinct pair is computed once."""
     known = Known() if known is None else known
     both = pc.and_(left.is_valid(), right.is_valid())
     a, b = (_numbered(pc.if_else(both, column.cast(pa.string()), ""), known) for column in (left, right))
@@ -237,11 +237,11 @@ def reasons(
 ) -> list[dict[str, Any]]:
     """The strongest shared concepts of two terms."""
     found = measure.reason(left, right, subscription_theme=themes[0], event_theme=themes[1], limit=limit)
-    return [{"concept": each.concept, "weight": each.weight} for each in found]
+    return [{"concept": shared.concept, "weight": shared.weight} for shared in found]
 
 
 def _by_theme(left: pa.Array, right: pa.Array, count: int) -> list[tuple[Any, Themes]]:
-    """Rows with the same themes, and these."""
+    """Groups of rows with the same themes."""
     if left is None or right is None:
         return [(slice(None), ((), ()))]
     (mine, a), (theirs, b) = (_distinct_themes(column) for column in (left, right))

@@ -76,8 +76,8 @@ def _joined(a: Rows, b: Rows, pairs: Pairs, *, how: str) -> _Joined:
     """Every row of each side beside every row of the other whose terms make a pair; `a` and `b` are term numbers."""
     at, pair = _spread(a, pairs.left)
     order = np.argsort(b, kind="stable")
-    one, place = _spread(pairs.right[pair], b[order])
-    rows, others, used = at[one], order[place], pair[one]
+    index, place = _spread(pairs.right[pair], b[order])
+    rows, others, used = at[index], order[place], pair[index]
     lonely = _missing(rows, len(a)) if how in ("left", "full") else rows[:0]
     unasked = _missing(others, len(b)) if how in ("right", "full") else rows[:0]
     nothing = [None] * (len(lonely) + len(unasked))

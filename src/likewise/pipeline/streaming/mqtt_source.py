@@ -1,9 +1,9 @@
 """MQTT as a Spark source: `spark.readStream.format("likewise-mqtt")`.
 
 The driver holds one connection with a persistent session (QoS 1), writes every message to a spool and acknowledges it
-only once it is on the disk, so that Spark can ask again for the messages of an unfinished batch. A message is lost
-neither by a kill of the driver, nor by a power cut, nor while the query is down; the broker may send one twice if the
-kill falls between spool and acknowledgement, with the same event id.
+only when it is on disk, so that Spark can read the messages of an unfinished batch again. No message is lost if the
+driver is killed, at a power cut, or while the query is down. If the driver is killed between spool and acknowledgement,
+the broker sends the message again, with the same event id.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ FORMAT = "likewise-mqtt"
 SCHEMA = "topic string, payload binary, received timestamp"
 _ARROW = pa.schema([("topic", pa.string()), ("payload", pa.binary()), ("received", pa.timestamp("us", tz="UTC"))])
 _PART = 5_000
-"""Messages in one partition: more than this are read by several tasks."""
+"""Messages in one partition, at most."""
 _QUIET, _SETTLED = 1.0, 30.0
-"""Seconds without a message after which a broker has sent what it kept, and for how long that is waited for."""
+"""Seconds without a message after which a broker has sent its stored messages, and the longest wait for that."""
 
 
 def read_mqtt(
@@ -64,7 +64,7 @@ class MqttSource(DataSource):
 
 
 class MessagePartition(InputPartition):
-    """Some messages; they travel with the partition, so that workers need not see the spool."""
+    """Some messages; they are sent with the partition, so that workers need no access to the spool."""
 
     def __init__(self, messages: list[Message]) -> None:
         super().__init__(None)
@@ -72,7 +72,7 @@ class MessagePartition(InputPartition):
 
 
 class MqttReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """Counts messages: an offset is how many came before."""
+    """Reads messages by number: an offset is the number of messages before it."""
 
     def __init__(self, options: Mapping[str, str]) -> None:
         for needed in ("broker", "topics", "spool"):
@@ -81,27 +81,27 @@ class MqttReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._options = dict(options.items())
         self._spool: Spool | None = None
         self._client: Any = None
-        self._thanks: Thanks | None = None
+        self._acknowledger: Acknowledger | None = None
         self._last: int | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         # A copy goes to every worker, which only unpacks partitions.
-        return {"_options": self._options, "_spool": None, "_client": None, "_thanks": None, "_last": None}
+        return {"_options": self._options, "_spool": None, "_client": None, "_acknowledger": None, "_last": None}
 
     def initialOffset(self) -> dict[str, int]:
-        """A new query begins with what the spool still holds."""
+        """A new query begins with the messages in the spool."""
         return {"count": 0}
 
     def latestOffset(self, start: dict[str, int], limit: Any = None) -> dict[str, int]:  # noqa: ARG002 - Spark's signature
-        """How many messages there are by now; listening begins with the first question."""
+        """The number of messages so far; the first call connects."""
         spool = self._listen(start["count"])
         most = int(self._options.get("most", 0))
-        # What is not yet on the disk may come again from the broker, under the same number.
+        # Messages that are not yet on disk may be sent again, and then have the same number.
         count = spool.durable if self._last is None else max(self._last, start["count"])
         return {"count": min(count, start["count"] + most) if most else count}
 
     def prepareForTriggerAvailableNow(self) -> None:
-        """Take what the broker has kept for us, and no more: it does not report when that is all."""
+        """Read the messages that the broker has stored, and no more: it does not report when these are all."""
         spool, before, end = self._listen(0), -1, time.monotonic() + _SETTLED
         while spool.durable != before and time.monotonic() < end:
             before = spool.durable
@@ -109,7 +109,7 @@ class MqttReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._last = spool.durable
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> list[MessagePartition]:
-        """The messages of a batch, the same whenever asked."""
+        """The messages of a batch, the same on every call."""
         messages = list(self._open().read(start["count"], end["count"]))
         return [MessagePartition(messages[at : at + _PART]) for at in range(0, len(messages), _PART)]
 
@@ -120,18 +120,18 @@ class MqttReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         yield pa.RecordBatch.from_arrays(arrays, schema=_ARROW)
 
     def commit(self, end: dict[str, int]) -> None:
-        """What was processed need not be kept."""
+        """Delete processed messages from the spool."""
         self._open().forget(end["count"])
 
     def stop(self) -> None:
-        """Leave the broker; the session stays, so what is sent from now on waits there."""
+        """Disconnect; the session stays, so the broker stores messages from now on."""
         if self._client is not None:
             self._client.disconnect()
             self._client.loop_stop()
             self._client = None
-        if self._thanks is not None:
-            self._thanks.stop()
-            self._thanks = None
+        if self._acknowledger is not None:
+            self._acknowledger.stop()
+            self._acknowledger = None
         if self._spool is not None:
             self._spool.close()
 
@@ -144,18 +144,18 @@ class MqttReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         spool = self._open()
         spool.skip_to(count)
         if self._client is None:
-            self._thanks = Thanks(spool)
+            self._acknowledger = Acknowledger(spool)
             try:
-                self._client = connect(self._options, self._thanks)
-            except BaseException:  # whatever it was, its thread does not stay
-                self._thanks.stop()
-                self._thanks = None
+                self._client = connect(self._options, self._acknowledger)
+            except BaseException:  # also on Ctrl-C, stop its thread
+                self._acknowledger.stop()
+                self._acknowledger = None
                 raise
         return spool
 
 
-class Thanks:
-    """Keeps messages in a spool and thanks for them once they are on the disk, many for one wait."""
+class Acknowledger:
+    """Stores messages in a spool and acknowledges them once they are on disk; one sync serves many messages."""
 
     def __init__(self, spool: Spool) -> None:
         self._spool = spool
@@ -165,15 +165,15 @@ class Thanks:
         self._thread = threading.Thread(target=self._run, daemon=True, name="likewise-spool")
         self._thread.start()
 
-    def keep(self, message: Message, thank: Callable[[], None]) -> None:
-        """Take a message; `thank` is called when it is safe."""
+    def keep(self, message: Message, acknowledge: Callable[[], None]) -> None:
+        """Store a message; `acknowledge` is called once it is on disk."""
         self._spool.append(message)
         with self._some:
-            self._waiting.append(thank)
+            self._waiting.append(acknowledge)
             self._some.notify()
 
     def stop(self) -> None:
-        """Thank for what is there, then end."""
+        """Acknowledge all stored messages, then end."""
         with self._some:
             self._over = True
             self._some.notify()
@@ -187,11 +187,11 @@ class Thanks:
                 if not mine:
                     return
             self._spool.sync()
-            for thank in mine:
-                thank()
+            for acknowledge in mine:
+                acknowledge()
 
 
-def connect(options: Mapping[str, str], thanks: Thanks) -> Any:
+def connect(options: Mapping[str, str], acknowledger: Acknowledger) -> Any:
     """A client that spools every message of the topics, in a thread of its own; back when it is subscribed."""
     client = mqtt_client(options["broker"], client=options.get("client", "likewise"), persistent=True)
     topics = [(topic, int(options.get("qos", "1"))) for topic in options["topics"].split("\n")]
@@ -199,7 +199,7 @@ def connect(options: Mapping[str, str], thanks: Thanks) -> Any:
 
     def keep(ours: Any, _: Any, message: Any) -> None:
         kept = (message.topic, bytes(message.payload), time.time_ns() // 1000)
-        thanks.keep(kept, partial(ours.ack, message.mid, message.qos))
+        acknowledger.keep(kept, partial(ours.ack, message.mid, message.qos))
 
     client.on_message = keep
     connection.wait(options["broker"])

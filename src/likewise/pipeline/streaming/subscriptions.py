@@ -1,7 +1,7 @@
 """Subscriptions as a table that may change while a stream runs: read again for every micro-batch.
 
-What a batch was processed with is pinned under its number before it is used, so a batch that is done again
-after a crash, or by several workers, is done with the same subscriptions.
+The subscriptions of a batch are pinned under its number before they are used, so that a batch repeated after a crash,
+or processed by several workers, has the same subscriptions.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from likewise.recipe import Recipe, once
 
 
 class RecipeSource(Protocol):
-    """Where a task finds the subscriptions for its batch."""
+    """The source of the subscriptions for a batch."""
 
     def recipe(self, batch: int | None) -> Recipe:
-        """What this batch is processed with."""
+        """The recipe of this batch."""
         ...
 
     def versions(self, batch: int | None) -> Versions:
@@ -34,16 +34,16 @@ class RecipeSource(Protocol):
 
 
 class Versions(msgspec.Struct, frozen=True):
-    """The version of each pattern, and the patterns that were removed or changed lately.
+    """The version of each pattern, and the recently removed or changed patterns.
 
-    What is `gone` (name and version) is looked for in the state once more, so that nothing of it is left there.
+    The state of patterns that are `gone` (name, version, batch) is cleared.
     """
 
     live: dict[str, str]
     gone: list[tuple[str, str, int]] = []
 
     def after(self, digests: Mapping[str, str], batch: int) -> Versions:
-        """Those of the next batch: a pattern that is new, changed or back again has a version of its own.
+        """The versions of the next batch: a pattern that is new, changed or restored gets a new version.
 
         >>> first = Versions({}).after({"p": "x"}, 1)
         >>> second = first.after({}, 2)
@@ -55,16 +55,16 @@ class Versions(msgspec.Struct, frozen=True):
             for name, digest in digests.items()
         }
         left = [(name, old, batch) for name, old in self.live.items() if live.get(name) != old]
-        return Versions(live, [each for each in self.gone if each[2] > batch - _SWEPT] + left)
+        return Versions(live, [removed for removed in self.gone if removed[2] > batch - _SWEPT] + left)
 
 
 _SWEPT = 10
-"""Batches in which state is cleared of a removed pattern: a single one may be without events."""
+"""The number of batches in which the state of a removed pattern is cleared; a single batch may have no events."""
 
 
 @dataclass(frozen=True, slots=True)
 class FixedRecipe:
-    """Subscriptions that stay as they are."""
+    """Subscriptions that do not change."""
 
     value: Recipe
 
@@ -113,7 +113,7 @@ class SubscriptionTable:
         folder = Path(self.pins)
         pin = folder / f"{batch}.versions"
         if not pin.exists():
-            before = max((each for each in _numbers(folder, "versions") if each < batch), default=None)
+            before = max((number for number in _numbers(folder, "versions") if number < batch), default=None)
             last = Versions({}) if before is None else _versions((folder / f"{before}.versions").read_bytes())
             _pin(pin, msgspec.json.encode(last.after(digests, batch)))
         return _versions(pin.read_bytes())
@@ -145,7 +145,7 @@ class SubscriptionTable:
         try:
             text = read_table(self.path)
             if last is not None and not text.strip():
-                # Patterns that went would give up what they hold, while somebody only saves a file.
+                # Removed patterns lose their state, and the file may only be empty while it is being saved.
                 raise BuildError(f"{self.path} is empty", hint="a table without subscriptions has at least a comment")
             self._recipe(text).check()
         except LikewiseError as error:
@@ -229,10 +229,10 @@ def pattern_versions(recipe: Recipe) -> dict[str, str]:
     """Each pattern with a digest of itself and of all that it may refer to by name."""
     from hashlib import blake2b
 
-    known = {each.name: each for each in recipe.subscriptions}
+    known = {subscription.name: subscription for subscription in recipe.subscriptions}
     out = {}
     for pattern in recipe.patterns:
-        content = "\n".join(sorted(repr(each) for each in _reachable(pattern, known)))
+        content = "\n".join(sorted(repr(subscription) for subscription in _reachable(pattern, known)))
         out[pattern.name] = blake2b(content.encode(), digest_size=8).hexdigest()
     return out
 
@@ -241,10 +241,10 @@ def _reachable(pattern: Subscription, known: Mapping[str, Subscription]) -> list
     found: dict[str, Subscription] = {}
     waiting = [pattern]
     while waiting:
-        each = waiting.pop()
-        if each.name not in found:
-            found[each.name] = each
-            waiting += [known[name] for name in _references(each.body) if name in known]
+        subscription = waiting.pop()
+        if subscription.name not in found:
+            found[subscription.name] = subscription
+            waiting += [known[name] for name in _references(subscription.body) if name in known]
     return list(found.values())
 
 
@@ -255,5 +255,5 @@ def _references(part: Any) -> Iterator[str]:
         yield part.name
     for name in getattr(type(part), "__dataclass_fields__", ()):
         value = getattr(part, name)
-        for each in value if isinstance(value, tuple) else (value,):
-            yield from _references(each)
+        for child in value if isinstance(value, tuple) else (value,):
+            yield from _references(child)
