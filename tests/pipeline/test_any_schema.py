@@ -142,6 +142,32 @@ def test_columns_of_one_name_are_refused_when_the_plan_is_built(spark: Any) -> N
             events_from_columns(spark.sql(f"select 'e' as id, {names}"), RecordMapping(id="id"))
 
 
+def test_fields_of_one_name_are_refused_when_the_plan_is_built(spark: Any) -> None:
+    """They may still be kept."""
+    twins = spark.sql("select 'e' as id, 'v' as type, array(named_struct('x', 1, 'X', 2)) as s")
+    with pytest.raises(BuildError, match="'s' has two fields 'x' and 'X'"):
+        events_from_columns(twins, RecordMapping(id="id"))
+    with pytest.raises(BuildError, match=r"'attributes\.t' has two fields"):
+        match(twins.selectExpr("id", "named_struct('t', s) as attributes"), "a: {t.x = 1}")
+    events = events_from_columns(twins, RecordMapping(id="id", attributes=["type"]), keep=["s"])
+    (row,) = match(events, "a: {type = v}", keep="*").collect()
+    assert [list(item) for item in row.s] == [[1, 2]]
+
+
+def test_a_column_that_only_looks_like_ours_is_named(spark: Any) -> None:
+    table = spark.sql("select 'e' as id, map('a', 'b') as attributes, 'scratched' as flaw")
+    for call in (lambda: dead_letters(table), lambda: match(table, "x: {a = b}")):
+        with pytest.raises(BuildError, match="the column flaw is string"):
+            call()
+
+
+def test_dead_letters_must_be_asked_for(spark: Any) -> None:
+    events = spark.sql("select 'e' as id, timestamp'2026-01-01' as time, map('a', 'b') as attributes")
+    with pytest.raises(BuildError, match="no dead letters") as error:
+        dead_letters(detect(events, "p: {a = b} as x then {a = b} as y within 1 minute"))
+    assert "dead_letters=True" in str(error.value)
+
+
 def test_texts_of_any_collation_are_texts(spark: Any) -> None:
     table = spark.sql("""select 'e' collate unicode as id, '2026-01-01T10:00:00Z' collate unicode as at,
         '5' collate utf8_lcase as n, array('X' collate unicode) as xs, map('k', 'v' collate unicode) as m,
@@ -392,6 +418,12 @@ def test_kept_columns_are_checked_when_built(spark: Any) -> None:
             match(frame, "x: {a = b}", keep=keep)
     with pytest.raises(BuildError, match="named by text"):
         RecordMapping(id="id", attributes=[F.col("score") * 2])  # type: ignore[list-item]  # the mistake itself
+    nested = frame.select("*", F.struct("tenant").alias("meta"))
+    with pytest.raises(BuildError, match=r"'meta\.tenant' is a field"):
+        match(nested, "x: {a = b}", keep=["meta.tenant"])
+    place = frame.withColumn("place", F.expr("st_geogfromwkb(X'0101000000000000000000F03F0000000000000040')"))
+    with pytest.raises(BuildError, match=r"'place' is geography.*cannot be kept"):
+        match(place.drop("score"), "x: {a = b}", keep="*")
     with pytest.raises(BuildError, match="no column 'tennant'") as error:
         match(frame, "x: {a = b}", keep=["tennant"])
     assert "did you mean 'tenant'" in str(error.value)
@@ -410,3 +442,16 @@ def test_a_folder_is_read_by_its_files(spark: Any, tmp_path: Path) -> None:
     (tmp_path / "two.csv").write_text("a\n1\n")
     with pytest.raises(BuildError, match="several formats: csv, jsonl"):
         read_events(spark, tmp_path)
+    (tmp_path / "two.csv").rename(tmp_path / "_two.csv")
+    (tmp_path / "_log").mkdir()
+    (tmp_path / "_log" / "0.json").write_text("{}")
+    (tmp_path / "one.jsonl").rename(tmp_path / "ONE.JSONL")
+    assert read_events(spark, tmp_path).count() == 1
+
+
+def test_any_header_of_csv_is_read_by_spark_too(spark: Any, tmp_path: Path) -> None:
+    """With kept columns, Spark reads the file: backticks, and names that it would use itself."""
+    (tmp_path / "t.csv").write_text("id,a`b,_broken,_source\ne,1,x,y\n")
+    events = read_events(spark, tmp_path, columns=RecordMapping(id="id"), keep=["a`b"])
+    assert tuples(events) == [[("a`b", 1), ("_broken", "x"), ("_source", "y")]]
+    assert [row["a`b"] for row in events.collect()] == ["1"]

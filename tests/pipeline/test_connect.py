@@ -23,9 +23,12 @@ pytestmark = pytest.mark.spark
 CLIENT = """
 import json, pathlib, sys, warnings
 from likewise.errors import BuildError
-from likewise.pipeline import LikewiseWarning, check, detect, join_by_meaning, match, read_events, register_related
-from likewise.pipeline import spark_session
+from likewise.events import RecordMapping
+from likewise.pipeline import FileSink, LikewiseWarning, Stream, check, dead_letters, detect, events_from_columns
+from likewise.pipeline import join_by_meaning, match, read_events, register_related, spark_session
+from likewise.pipeline.detection.stream import cores_of
 from pyspark.errors import AnalysisException
+from pyspark.sql import functions as F
 from tests.pipeline.test_equality import MEANT, SINGLE, matches_of
 from tests.pipeline.traces import PATTERNS, signatures
 
@@ -60,10 +63,53 @@ writer = writer.option("path", str(folder / "timed")).option("checkpointLocation
 writer.trigger(availableNow=True).start().awaitTermination()
 told["timed"] = sorted(map(repr, signatures(spark.read.parquet(str(folder / "timed")).toArrow()).elements()))
 
+table = spark.sql("select 'e' || id as key, timestamp_seconds(1767261600 + id) as at, 'acme' as tenant, "
+    "array(named_struct('kind', 'a')) as reading, named_struct('room', 'r') as place from range(2)")
+attributes = {"reading.kind": "type", "place.room": "room", "double": "double"}
+mapping = RecordMapping(id="key", time="at", attributes=attributes)
+own = events_from_columns(table, mapping, computed={"double": F.length("tenant") * 2}, keep=["tenant"])
+subscriptions = spark.sql("select 'x' as Name, '{type = a, double = 8}' as Subscription")
+told["kept"] = sorted(map(list, match(own, subscriptions, keep="*").select("event_id", "tenant").collect()))
+pair = {"p": "{type = a} as x then {type = a} as y within 1 minute where x.room = y.room"}
+(row,) = detect(own, pair, keep=["tenant"]).collect()
+told["members"] = [[member.id, member.tenant] for member in row.events]
+told["plan"] = "LikewiseMatch" in match(own, subscriptions)._explain_string(extended=True)
+odd = own.withColumn("time", F.expr("if(id = 'e0', null, time)"))
+told["letters"] = sorted(row.reason for row in dead_letters(detect(odd, pair, dead_letters=True)).collect())
+try:
+    match(own, subscriptions, treshold=1)
+except TypeError as error:
+    told["misspelt"] = str(error).partition("Did you mean ")[2]
+
+single = {"s": "{type = a}"}
+done = Stream(stream, single, FileSink(folder / "sunk"), folder / "sink state", trigger={"availableNow": True})
+done.start().awaitTermination()
+told["sunk"] = spark.read.parquet(str(folder / "sunk")).count() == match(trace, single).count() > 0
+
+first = min((folder / "in").iterdir())
+(folder / "in" / "more.jsonl").write_bytes(first.read_bytes())
+spark.conf.set("spark.sql.shuffle.partitions", "200")
+try:
+    fewer = detect(stream, PATTERNS + MEANT, spaces=space, buckets=1).writeStream.format("parquet")
+    fewer = fewer.option("path", str(folder / "fewer")).option("checkpointLocation", str(folder / "state"))
+    fewer.trigger(availableNow=True).start().awaitTermination()
+    told["buckets"] = "went on"
+except Exception as error:
+    told["buckets"] = "made with buckets 2, and now it is 1" in str(error)
+new = detect(stream, pair).writeStream.format("noop").option("checkpointLocation", str(folder / "new state"))
+query = new.trigger(availableNow=True).start()
+query.awaitTermination()
+told["stores"] = [query.recentProgress[0]["stateOperators"][0]["numShufflePartitions"], cores_of(spark)]
+told["partitions"] = spark.conf.get("spark.sql.shuffle.partitions")
+spark.conf.set("spark.sql.shuffle.partitions", "2")
+
 left = spark.createDataFrame([(1, "laptop"), (2, "zzyzx")], "id int, word string")
 right = spark.createDataFrame([("c", "computer"), ("g", "garage")], "id string, term string")
 joined = join_by_meaning(left, right, on=("word", "term"), best=1, measure="esa", spaces=space, how="left")
 told["joined"] = sorted([row["id"], row["id_right"]] for row in joined.collect())
+options = {"on": ("WORD", "term"), "threshold": 0.01, "measure": "esa", "spaces": space}
+rows = join_by_meaning(left, right, one_to_one=True, with_margin=True, with_explanation=True, **options).collect()
+told["settled"] = [[row["id"], row["id_right"], row["margin"] > 0, len(row["why"]) > 0] for row in rows]
 register_related(spark, measure="esa", spaces=space)
 told["related"] = spark.sql("select related('laptop', 'computer') as r").collect()[0]["r"]
 try:
@@ -124,8 +170,25 @@ def test_joins_and_sql_know_meaning(told: Any, space: str) -> None:
     assert told["joined"] == [[1, "c"], [2, None]]
     esa = measure("esa", spaces=[Space.open(space)])
     assert told["related"] == pytest.approx(float(esa.matrix(["laptop"], ["computer"])[0, 0]))
+    assert told["settled"] == [[1, "c", True, True]]
+
+
+def test_any_table_is_read_and_its_columns_go_through(told: Any) -> None:
+    """Nested paths, computed columns, subscriptions in a frame."""
+    assert told["kept"] == [["e0", "acme"], ["e1", "acme"]]
+    assert told["members"] == [["e0", "acme"], ["e1", "acme"]]
+    assert told["letters"] == ["it has no time"]
+    assert told["plan"]
+
+
+def test_streams_end_in_sinks_with_few_stores_and_refuse_other_settings(told: Any) -> None:
+    assert told["sunk"]
+    assert told["buckets"] is True
+    assert told["stores"][0] == told["stores"][1] < 200
+    assert told["partitions"] == "200"
 
 
 def test_what_is_wrong_is_refused_when_built(told: Any) -> None:
     assert told["sealed"]
     assert told["refused"]
+    assert told["misspelt"] == "'threshold'?"

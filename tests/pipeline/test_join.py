@@ -390,6 +390,20 @@ def test_mistakes_show_when_the_join_is_built(
         join_by_meaning(left, right, **({"on": ("word", "term"), "spaces": space} | options))
 
 
+def test_columns_are_named_as_spark_names_them(spark: Any, left: Any, right: Any, space: Path) -> None:
+    """Without regard to capitals; a column that is not there has a hint."""
+    options: dict[str, Any] = {"measure": "esa", "spaces": space, "best": 1}
+    found = join_by_meaning(left, right, on=("WORD", "Term"), **options)
+    assert found.columns == join_by_meaning(left, right, on=("word", "term"), **options).columns
+    assert pairs(found) == pairs(join_by_meaning(left, right, on=("word", "term"), **options))
+    with pytest.raises(BuildError, match="no column 'wrd'") as error:
+        join_by_meaning(left, right, on=("wrd", "term"), **options)
+    assert "did you mean 'word'" in str(error.value)
+    twins = right.selectExpr("id", "id as ID", "term")
+    with pytest.raises(BuildError, match="two columns of the same name"):
+        join_by_meaning(left, twins, on=("word", "term"), **options)
+
+
 def test_what_a_stream_cannot_do(spark: Any, left: Any, right: Any, space: Path, tmp_path: Path) -> None:
     stream = spark.readStream.schema(left.schema).parquet(str(tmp_path))
     on = ("word", "term")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
+import re
 import time
 import warnings
 from datetime import timedelta
@@ -17,8 +19,10 @@ pytest.importorskip("pyspark")
 from pyspark.sql import functions as F
 from tests.pipeline.traces import START, trace, write_files
 
+from likewise import pipeline
 from likewise.errors import BuildError, InputError, ParseError
 from likewise.events import Event, RecordMapping
+from likewise.matching import Background
 from likewise.pipeline import (
     FileSink,
     FixedRecipe,
@@ -34,7 +38,15 @@ from likewise.pipeline import (
     register_related,
 )
 from likewise.pipeline.detection.batch import DetectOptions
-from likewise.pipeline.detection.stream import PARTITIONS, layout_of, refuse_change, with_few_stores
+from likewise.pipeline.detection.stream import (
+    BOUNDED,
+    PARTITIONS,
+    STORES_MEMORY,
+    configure_state_store,
+    layout_of,
+    refuse_change,
+    with_few_stores,
+)
 from likewise.recipe import Recipe
 from likewise.semantics import Model
 
@@ -70,6 +82,17 @@ def test_a_misspelt_option_is_a_type_error_with_the_nearest_name(call: Any, told
     assert told.rpartition(".* ")[2] in str(error.value)
 
 
+def test_what_is_no_frame_is_named() -> None:
+    for wrong in ("events.jsonl", None, [1]):
+        for call in (
+            lambda wrong=wrong: match(wrong, "x: {a = b}"),
+            lambda wrong=wrong: detect(wrong, PAIR),
+            lambda wrong=wrong: join_by_meaning(wrong, wrong, on="a"),
+        ):
+            with pytest.raises(BuildError, match="needs a DataFrame of Spark, not"):
+                call()
+
+
 def test_lateness_and_watermark_are_one_thing() -> None:
     with pytest.raises(BuildError, match="two names of one thing"):
         detect(None, PAIR, lateness="1 s", watermark="1 s")
@@ -86,6 +109,12 @@ def test_subscriptions_are_texts_mappings_or_ready() -> None:
     assert [each.name for each in Recipe.of(["{a = 1}", "x: {b = 1}"]).subscriptions] == ["s1", "x"]
     with pytest.raises(ParseError, match="taken"):
         Recipe.of(["x: {a = 1}", "x: {b = 1}"])
+
+
+def test_a_subscription_that_is_no_text_is_named() -> None:
+    for wrong in (3, None):
+        with pytest.raises(BuildError, match=r"'hot' is (int|NoneType), not text"):
+            match(None, {"hot": wrong})  # type: ignore[dict-item]  # the mistake itself
 
 
 @pytest.mark.parametrize("nothing", [[], {}, "# only a comment {\n"])
@@ -114,6 +143,75 @@ def test_subscriptions_come_as_a_frame(spark: Any) -> None:
     assert [row.subscription for row in match(events, table).collect()] == ["hot"]
     with pytest.raises(BuildError, match="has only name"):
         match(events, table.select("name"))
+
+
+def test_types_in_signatures_are_exported() -> None:
+    """Every type of this package that a public signature names can be imported from it."""
+    folder = Path(pipeline.__file__).parent
+    sources = "".join(path.read_text() for path in folder.rglob("*.py"))
+    ours = set(re.findall(r"^(?:class (\w+)|(\w+): TypeAlias)", sources, re.M))
+    named = set[str]()
+    for name in pipeline.__all__:
+        value = getattr(pipeline, name)
+        public = [method for key, method in vars(value).items() if key[0] != "_"] if inspect.isclass(value) else [value]
+        for function in [*public, getattr(value, "__init__", None)]:
+            annotations = inspect.get_annotations(inspect.unwrap(function)) if inspect.isfunction(function) else {}
+            named |= {word for annotation in annotations.values() for word in re.findall(r"\w+", str(annotation))}
+    assert {"Span", "Keep", "Subscriptions"} <= named
+    assert (named & {word for pair in ours for word in pair if word}) - set(pipeline.__all__) == set()
+
+
+@pytest.mark.spark
+def test_a_stream_takes_subscriptions_in_any_form_and_paths(spark: Any, tmp_path: Path) -> None:
+    write_files(tmp_path / "in", trace(8), size=8)
+    events = read_events(spark, tmp_path / "in", format="jsonl", stream=True)
+    frame = spark.sql("select 'a' as Name, '{type = a}' as Subscription")
+    known = Background.of([])
+    forms: list[Any] = ["a: {type = a}", {"a": "{type = a}"}, frame, Recipe.of("a: {type = a}")]
+    for number, form in enumerate(forms):
+        out = tmp_path / f"out{number}"
+        stream = Stream(events, form, FileSink(out), tmp_path / f"state{number}", trigger=NOW, background=known)
+        stream.start().awaitTermination()
+        assert {row.subscription for row in spark.read.parquet(str(out)).collect()} == {"a"}
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"what": "detection"}, "cannot return 'detection'"),
+        ({"what": "matches"}, "no subscription to match"),
+        ({"sink": "out"}, "a sink cannot be 'out'"),
+        ({"background": "strem"}, "'strem' is no background"),
+        ({"source": "a: {type = a}", "keep": ["tenat"]}, "no column 'tenat'"),
+        ({"events": "in"}, "needs a DataFrame of Spark, not str"),
+    ],
+)
+def test_a_stream_refuses_mistakes_before_it_starts(
+    spark: Any, tmp_path: Path, options: dict[str, Any], told: str
+) -> None:
+    write_files(tmp_path / "in", trace(8), size=8)
+    events = read_events(spark, tmp_path / "in", format="jsonl", stream=True)
+    given = {"events": events, "source": PAIR, "sink": FileSink(tmp_path / "out"), "checkpoint": tmp_path / "state"}
+    with pytest.raises(BuildError, match=told):
+        Stream(**{**given, **options}).start()  # type: ignore[arg-type]  # mistakes among them
+
+
+@pytest.mark.spark
+def test_the_state_store_keeps_what_the_session_sets(spark: Any) -> None:
+    before = {key: spark.conf.get(key, None) for key in (BOUNDED, STORES_MEMORY)}
+    try:
+        for own, wanted in (({}, "32"), ({STORES_MEMORY: "500"}, "500"), ({BOUNDED: "false"}, None)):
+            for key in before:
+                spark.conf.unset(key)
+            for key, value in own.items():
+                spark.conf.set(key, value)
+            configure_state_store(spark)
+            assert spark.conf.get(STORES_MEMORY, None) == wanted
+            assert spark.conf.get(BOUNDED, None) == own.get(BOUNDED, "true")
+    finally:
+        for key, value in before.items():
+            spark.conf.unset(key) if value is None else spark.conf.set(key, value)
 
 
 @pytest.mark.spark

@@ -9,13 +9,13 @@ from likewise.pipeline.joins.join import Names, join_by_meaning
 from likewise.pipeline.joins.sql import Spaces, register_related
 from likewise.pipeline.joins.tables import join_tables
 from likewise.pipeline.matching import match
-from likewise.pipeline.options import Subscriptions, microseconds
-from likewise.pipeline.session import spark_session, watch
+from likewise.pipeline.options import Span, Subscriptions, microseconds
+from likewise.pipeline.session import Listener, spark_session, watch
 from likewise.pipeline.spaces.build import build_space
 from likewise.pipeline.spaces.corpora import FORMATS, Corpus, Format
 from likewise.pipeline.streaming.sinks import ConsoleSink, FileSink, MqttSink, Sink, WebhookSink
 from likewise.pipeline.streaming.stream import Places, Stream, read_stream
-from likewise.pipeline.streaming.subscriptions import FixedRecipe, SubscriptionTable
+from likewise.pipeline.streaming.subscriptions import FixedRecipe, SubscriptionTable, Versions
 from likewise.pipeline.trouble import check
 
 __all__ = [
@@ -29,14 +29,17 @@ __all__ = [
     "Format",
     "Keep",
     "LikewiseWarning",
+    "Listener",
     "MqttSink",
     "Names",
     "Places",
     "Sink",
     "Spaces",
+    "Span",
     "Stream",
     "SubscriptionTable",
     "Subscriptions",
+    "Versions",
     "WebhookSink",
     "as_events",
     "background_of",

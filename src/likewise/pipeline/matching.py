@@ -18,7 +18,7 @@ from likewise.pipeline.background import BackgroundChoice, given_background, inf
 from likewise.pipeline.events.frame import Keep, column, watermark_of, with_metadata, written
 from likewise.pipeline.events.keep import KEPT, Kept, keeping
 from likewise.pipeline.events.transfer import Batches, over_events
-from likewise.pipeline.options import Subscriptions, glossary_text, interests, named_options
+from likewise.pipeline.options import Subscriptions, check_frame, glossary_text, interests, named_options
 from likewise.recipe import Interests, Recipe
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ ARROW_MATCHES: Final = pa.schema(
 )
 
 SCORES_SCHEMA: Final = "event_id string, time timestamp, subscriptions array<int>, scores array<float>"
-"""A row for each event that matches: what goes from workers to Spark where no mapping is asked for."""
+"""A row for each event that matches: the result of workers if no explanation is wanted."""
 ARROW_SCORES: Final = pa.schema(
     [
         ("event_id", pa.string()),
@@ -89,15 +89,15 @@ def match(
     attribute_weight: float | None = None,
     taxonomy: Any = None,
 ) -> DataFrame:
-    """Every match of events and subscriptions, a row each; batch and streaming DataFrames alike.
+    """Every match of events and subscriptions, a row each; for batch and streaming DataFrames.
 
     Subscriptions are text, the path of a file, a list of texts, a mapping from names to texts, a DataFrame (columns
-    `name`, `subscription`), or ready ones. `spaces` are spaces by name or path: each worker maps them from that path.
-    `with_explanation` adds the best mapping and its probability, which costs time for every match. `keep` are columns
-    of the input that the result has too (`"*"`: all that are not the event's). `glossary` is a file of abbreviations
-    and synonyms. `background` is what is known of the stream: by default the first 256 events of a batch, which a small
-    job reads when the plan is built; a streaming DataFrame has one only if it is given, and None switches it off. Other
-    options are those of `Matcher`.
+    `name`, `subscription`), or parsed ones. `spaces` are spaces by name or path: each worker maps them from that path.
+    `with_explanation` adds the best mapping and its probability, which takes time for every match. `keep` names columns
+    of the input that the result has too (`"*"`: all that are not part of the event). `glossary` is a file of
+    abbreviations and synonyms. `background` is a sample of the stream: by default the first 256 events of a batch,
+    which a small job reads when the plan is built; a streaming DataFrame has one only if it is given, and None switches
+    it off. Other options are those of `Matcher`.
     """
     options = {
         "approach": approach,
@@ -114,6 +114,7 @@ def match(
     recipe = recipe_of(interests(subscriptions), spaces=spaces, measure=measure, glossary=glossary, **options)
     if not recipe.profiles:
         raise BuildError("there is no subscription to match", hint="such as {'hot': '{temp > 30}'}")
+    check_frame(events)
     recipe = informed(recipe, events, background)
     return match_with(events, recipe, with_explanation=with_explanation, keep=keep)
 
@@ -142,7 +143,7 @@ def match_with(events: DataFrame, recipe: Recipe, *, with_explanation: bool = Tr
     """As `match`, with a recipe."""
     recipe = _checked(recipe)
     marked, kept = keeping(events, keep, taken=MATCH_COLUMNS)
-    # One tuple for one predicate is decided only when the mapping is made.
+    # Only a mapping tells whether distinct tuples answer distinct predicates.
     if with_explanation or dict(recipe.options).get("distinct"):
         found = over_events(marked, MatchTask(recipe), MATCHES_SCHEMA, name="LikewiseMatch")
     else:
@@ -151,7 +152,7 @@ def match_with(events: DataFrame, recipe: Recipe, *, with_explanation: bool = Tr
 
 
 def with_watermark(found: DataFrame, watermark: Mapping[str, int]) -> DataFrame:
-    """Rows whose `time` has the watermark of the events that they are made of, which workers do not hand on."""
+    """Rows whose `time` has the watermark of their events; the Python step between has dropped that metadata."""
     from pyspark.sql import functions as F
 
     if not watermark:
@@ -169,11 +170,11 @@ def _with_kept(found: DataFrame, kept: Kept) -> DataFrame:
 
 
 def _rows_of(scored: DataFrame, recipe: Recipe) -> DataFrame:
-    """A row for each match from a row for each event; names are put in here, where they cost nothing."""
+    """A row for each match from a row for each event. Names are added here, by Spark, rather than sent by workers."""
     from pyspark.sql import functions as F
 
-    # One literal, not thousands: Spark reads it once, when it plans.
-    names = F.from_json(F.lit(json.dumps([each.name for each in recipe.profiles])), "array<string>")
+    # A single literal instead of thousands: Spark parses it once, when it plans.
+    names = F.from_json(F.lit(json.dumps([profile.name for profile in recipe.profiles])), "array<string>")
     each_match = scored.select("event_id", "time", "scores", F.posexplode("subscriptions").alias("at", "subscription"))
     kind = {name.name: name.dataType for name in _schema(MATCHES_SCHEMA)}
     return each_match.select(
@@ -246,10 +247,10 @@ def match_rows(matcher: Matcher, batch: pa.RecordBatch, events: EventColumns) ->
     columns = [
         batch.column("id").take(rows).cast(pa.string()),
         batch.column("time").take(rows).cast(ARROW_MATCHES.field("time").type),
-        pa.array([str(each.subscription) for each in matches], pa.string()),
-        pa.array([each.score for each in matches], pa.float64()),
-        pa.array([each.mapping.probability if each.mapping else None for each in matches], pa.float64()),
-        pa.array([mapping_rows(each) for each in matches], ARROW_MATCHES.field("mapping").type),
+        pa.array([str(match.subscription) for match in matches], pa.string()),
+        pa.array([match.score for match in matches], pa.float64()),
+        pa.array([match.mapping.probability if match.mapping else None for match in matches], pa.float64()),
+        pa.array([mapping_rows(match) for match in matches], ARROW_MATCHES.field("mapping").type),
     ]
     return pa.RecordBatch.from_arrays(columns, schema=ARROW_MATCHES)
 
@@ -266,14 +267,14 @@ def mapping_rows(match: Match) -> list[dict[str, object]]:
         return []
     return [
         {
-            "attribute": each.predicate.attribute,
-            "event_attribute": each.tuple[0],
-            "value": shown(each.predicate.value),
-            "event_value": written(each.tuple[1])[0],
-            "similarity": each.similarity,
-            "probability": each.probability,
+            "attribute": pair.predicate.attribute,
+            "event_attribute": pair.tuple[0],
+            "value": shown(pair.predicate.value),
+            "event_value": written(pair.tuple[1])[0],
+            "similarity": pair.similarity,
+            "probability": pair.probability,
         }
-        for each in match.mapping.correspondences
+        for pair in match.mapping.correspondences
     ]
 
 

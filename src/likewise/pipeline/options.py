@@ -1,8 +1,8 @@
-"""What the functions of this package share in their arguments: durations, subscriptions in any form, misspelt names."""
+"""Arguments that the functions of this package share: durations, subscriptions in any form, checks of option names."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from datetime import timedelta
 from difflib import get_close_matches
 from functools import wraps
@@ -86,6 +86,25 @@ def microseconds(duration: Span | None) -> int | None:
     return parse_duration(str(duration))
 
 
+def seconds(duration: float | Span) -> float:
+    """A length of time in seconds, given as a number of them or in any form of `microseconds`.
+
+    >>> seconds(1.5), seconds("2 minutes"), seconds(timedelta(seconds=3))
+    (1.5, 120.0, 3.0)
+    """
+    if isinstance(duration, int | float):
+        return float(duration)
+    return (microseconds(duration) or 0) / 1_000_000
+
+
+def check_frame(frame: object) -> None:
+    """Refuse what is not a DataFrame of Spark, such as a path or a DataFrame of pandas."""
+    if not hasattr(frame, "isStreaming"):
+        kind = f"{type(frame).__module__.partition('.')[0]}.{type(frame).__name__}".removeprefix("builtins.")
+        hint = "read_events(spark, path) reads files, spark.createDataFrame(…) takes tables in memory"
+        raise BuildError(f"this needs a DataFrame of Spark, not {kind}", hint=hint)
+
+
 def interests(subscriptions: Any) -> Any:
     """Subscriptions as a recipe takes them; those of a DataFrame are collected."""
     columns = getattr(subscriptions, "columns", None)
@@ -93,13 +112,24 @@ def interests(subscriptions: Any) -> Any:
         if not isinstance(subscriptions, str | Path | Iterable):
             kind = type(subscriptions).__name__
             raise BuildError(f"subscriptions cannot be {kind}", hint="a text, a path, a list, a mapping or a DataFrame")
+        if isinstance(subscriptions, Mapping):
+            _check_texts(subscriptions.items())
         return subscriptions
-    if "subscription" not in columns:
-        names = ", ".join(columns)
-        raise BuildError(f"the table of subscriptions has only {names}", hint="columns: name (optional), subscription")
+    places = {name.lower(): place for place, name in enumerate(columns)}
+    if "subscription" not in places:
+        known = ", ".join(columns)
+        raise BuildError(f"the table of subscriptions has only {known}", hint="columns: name (optional), subscription")
     rows = subscriptions.collect()
-    for row in rows:
-        if row["subscription"] is None:
-            raise BuildError("a row of the table has no subscription", hint="columns: name (optional), subscription")
-    named = "name" in columns
-    return [f"{row['name']}: {row['subscription']}" if named and row["name"] else row["subscription"] for row in rows]
+    texts = [row[places["subscription"]] for row in rows]
+    if None in texts:
+        raise BuildError("a row of the table has no subscription", hint="columns: name (optional), subscription")
+    names = [row[places["name"]] if "name" in places else None for row in rows]
+    _check_texts(zip(names, texts, strict=True))
+    return [f"{name}: {text}" if name else text for name, text in zip(names, texts, strict=True)]
+
+
+def _check_texts(named: Iterable[tuple[Any, Any]]) -> None:
+    for name, text in named:
+        if not isinstance(text, str):
+            title = f"the subscription {name!r}" if name else "a subscription"
+            raise BuildError(f"{title} is {type(text).__name__}, not text", hint="such as '{temp > 30}'")

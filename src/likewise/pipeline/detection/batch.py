@@ -1,8 +1,8 @@
 """Detection on Spark: a stateless step finds the hits of all members, a keyed step composes them.
 
-Both steps use the matcher and the composer that run everywhere else, and nothing is matched twice. `Rendezvous` chooses
-where hits meet; there they are taken in the order of event time, whatever the order in which they came. In a batch
-job a place is a partition: one composer for each pattern takes all keys of it, column by column.
+Both steps use the matcher and the composer that run everywhere else, and nothing is matched twice. `Rendezvous` assigns
+hits to places by key. At each place they are composed in the order of event time. In a batch job a place is a
+partition: one composer for each pattern processes all its keys, column by column.
 """
 
 from __future__ import annotations
@@ -28,7 +28,15 @@ from likewise.pipeline.events.frame import FLAW, Keep
 from likewise.pipeline.events.keep import KEPT, Kept, keeping
 from likewise.pipeline.events.refusals import refused
 from likewise.pipeline.events.transfer import over_events
-from likewise.pipeline.options import Span, Subscriptions, glossary_text, interests, microseconds, named_options
+from likewise.pipeline.options import (
+    Span,
+    Subscriptions,
+    check_frame,
+    glossary_text,
+    interests,
+    microseconds,
+    named_options,
+)
 from likewise.pipeline.session import jvm_thread
 from likewise.pipeline.streaming.subscriptions import FixedRecipe, RecipeSource, SubscriptionTable
 from likewise.recipe import Recipe
@@ -40,7 +48,7 @@ DETECTIONS_SCHEMA: Final = (
     "pattern string, time timestamp, start timestamp, `end` timestamp, probability double, "
     "events array<struct<role: string, id: string, start: timestamp, `end`: timestamp>>"
 )
-"""A row for each detection; `time` is when it was known, `events` are its members in the order of the pattern."""
+"""A row for each detection; `time` is when it became known, `events` are its members in the order of the pattern."""
 
 SECOND: Final = 1_000_000
 MEMBER_COLUMNS: Final = ("role", "id", "start", "end")
@@ -82,18 +90,18 @@ def detect(
     temperature: float | None = None,
     attribute_weight: float | None = None,
 ) -> DataFrame:
-    """Every detection of the patterns, a row each; batch and streaming DataFrames alike.
+    """Every detection of the patterns, a row each; for batch and streaming DataFrames.
 
-    A stream waits for events that are late by up to `lateness` (also called `watermark`) and refuses later ones; by
-    default, it uses the watermark of the column `time`, if that has one.
-    `buckets` is over how many places the keys of a bound pattern are spread; without `spread` each pattern has one
-    place, which is exact also for events with several values of a key in patterns that choose or consume. Events whose
-    time is further ahead of the clock than `max_ahead` are refused. With `dead_letters` there is a column `flaw`, set
-    in rows for what was refused; the function `dead_letters` gives them. With a `heartbeat` (`10 seconds`) the event
-    time of a live stream goes on with the clock, so that what must not happen is reported though nothing comes. `keep`
-    are columns of the input that each member of a detection has too (`"*"`: all that are not the event's). Durations
-    are texts or `timedelta`. Subscriptions to single events among the patterns are only there to be referred to. Other
-    arguments are those of `match`.
+    A stream waits for events that are late by up to `lateness` (alias `watermark`) and refuses later ones; by default,
+    it uses the watermark of the column `time`, if that has one. Keys of a pattern are distributed over `buckets`
+    partitions. Without `spread`, each pattern has one partition; this is exact for events with several values of a key
+    in patterns that choose or consume. Events further ahead of the clock than `max_ahead` are refused.
+
+    With `dead_letters` the result has rows for refused events, with the reason in a column `flaw`; the function
+    `dead_letters` returns them. With a `heartbeat` (`10 seconds`), the event time of a live stream advances with the
+    clock, so that an absence is detected although no events arrive. `keep` names columns of the input that each member
+    of a detection has too (`"*"`: all that are not part of the event). Durations are texts or `timedelta`. Patterns may
+    refer to subscriptions for single events among them. Other arguments are those of `match`.
     """
     if lateness is not None and watermark is not None:
         raise BuildError("lateness and watermark are two names of one thing", hint="give one of them")
@@ -120,6 +128,7 @@ def detect(
         heartbeat=microseconds(heartbeat),
         keep=keep,
     )
+    check_frame(events)
     if not events.isStreaming:
         source = FixedRecipe(informed(source.recipe(None), events, background))
     return detect_with(events, source, chosen)
@@ -166,17 +175,17 @@ def detect_with(events: DataFrame, source: RecipeSource, options: DetectOptions 
 
 
 def _with_kept(found: DataFrame, kept: Kept) -> DataFrame:
-    """Detections whose members have the columns that were kept, beside ours."""
+    """Detections whose members also have the kept columns."""
     from pyspark.sql import functions as F
 
-    def opened(each: Column) -> Column:
-        own = [each[name].alias(name) for name in MEMBER_COLUMNS if name != "id"]
-        return F.struct(*own, kept.id(each["id"]).alias("id"), kept.row(each["id"]).alias(KEPT))
+    def opened(member: Column) -> Column:
+        own = [member[name].alias(name) for name in MEMBER_COLUMNS if name != "id"]
+        return F.struct(*own, kept.id(member["id"]).alias("id"), kept.row(member["id"]).alias(KEPT))
 
-    def member(each: Column) -> Column:
-        return F.struct(*(each[name].alias(name) for name in MEMBER_COLUMNS), *kept.columns(each[KEPT]))
+    def unpacked(member: Column) -> Column:
+        return F.struct(*(member[name].alias(name) for name in MEMBER_COLUMNS), *kept.columns(member[KEPT]))
 
-    return found.withColumn("events", F.transform(F.transform("events", opened), member))
+    return found.withColumn("events", F.transform(F.transform("events", opened), unpacked))
 
 
 def _detect_batch(events: DataFrame, marked: DataFrame, *, source: RecipeSource, options: DetectOptions) -> DataFrame:
@@ -195,11 +204,11 @@ def _detect_batch(events: DataFrame, marked: DataFrame, *, source: RecipeSource,
 
 
 def counted(routed: DataFrame) -> DataFrame:
-    """Routed rows, observed: how many events were routed, and how many refused. A warning reports the latter."""
+    """Routed rows with counters of routed and refused events; a warning reports events without a time."""
     from pyspark.sql import Observation
     from pyspark.sql import functions as F
 
-    # Without a name of ours: two detections may be in one query.
+    # Unnamed, because one query may contain two detections.
     seen = Observation()
     columns = [
         F.count("hits").alias("routed"),
@@ -208,7 +217,7 @@ def counted(routed: DataFrame) -> DataFrame:
     ]
     watched = routed.observe(seen, *columns).drop("refused", "untimed")
     if isinstance(vars(seen).get("_result"), dict):
-        # Over Spark Connect nobody can wait for the counts: the client adds them when a job is over.
+        # Over Spark Connect one cannot wait for the counts: the client adds them when a job has ended.
         vars(seen)["_result"] = ReportedCounts()
     else:
         jvm_thread(_wait_and_warn, seen, name="likewise-refused")
@@ -216,16 +225,16 @@ def counted(routed: DataFrame) -> DataFrame:
 
 
 class ReportedCounts(dict[str, Any]):
-    """Counts of a job that warn when they come."""
+    """Counts of a job, which warn when they arrive."""
 
     def update(self, *counts: Any, **named: Any) -> None:
-        """Take the counts of a job that is over."""
+        """Store the counts of a finished job."""
         super().update(*counts, **named)
         _warn(self)
 
 
 def _wait_and_warn(seen: Observation) -> None:
-    # A session that ends before the job leaves nobody to ask.
+    # The session may end before the job.
     with contextlib.suppress(Exception):
         _warn(seen.get)
 
@@ -242,12 +251,12 @@ def _warn(counts: Mapping[str, int]) -> None:
 
 
 class LikewiseWarning(UserWarning):
-    """Something was left out that may have been meant to count."""
+    """Events were left out that may have been meant to take part."""
 
 
 @dataclass(slots=True)
 class Meeting:
-    """One pattern in one partition of a batch job; a composer is made when the first event comes."""
+    """One pattern in one partition of a batch job; its composer is created for the first event."""
 
     recipe: Recipe
     route: Rendezvous
@@ -261,7 +270,7 @@ class Meeting:
         """Routed rows in the order of event time."""
         self.last = max(self.last, rows.column("at")[-1].as_py())
         if not self.route.clocked:
-            # Rows without hits matter only to patterns that act on time alone; for others the last time is enough.
+            # Rows without hits only advance time: patterns with timers need all of them, others only the last.
             rows = rows.filter(pc.is_valid(rows.column("hits")))
         if not rows.num_rows:
             return []
@@ -271,7 +280,7 @@ class Meeting:
         return self.owned(self.composer.take_columns(*self.reader.read(rows)))
 
     def finish(self) -> list[Detection]:
-        """All timers up to the last event of all."""
+        """Advance time to the last event, so that all timers up to it fire."""
         return [] if self.composer is None else self.owned(self.composer.advance(self.last))
 
     def owned(self, found: list[Detection]) -> list[Detection]:
@@ -279,7 +288,9 @@ class Meeting:
         if not self.shared:
             return found
         owns = self.route.owns
-        return [each for each in found if owns(self.place, zip(each.names, each.members, strict=True))]
+        return [
+            detection for detection in found if owns(self.place, zip(detection.names, detection.members, strict=True))
+        ]
 
 
 @dataclass(frozen=True)
@@ -308,7 +319,7 @@ class DetectTask:
                 found += meetings[number].take(rows)
             if found:
                 yield detections_batch(found)
-        rest = [each for meeting in meetings.values() for each in meeting.finish()]
+        rest = [detection for meeting in meetings.values() for detection in meeting.finish()]
         if rest:
             yield detections_batch(rest)
 
@@ -325,12 +336,12 @@ def _by_route(batch: pa.RecordBatch) -> Iterator[tuple[int, pa.RecordBatch]]:
 
 
 def detections_batch(found: Sequence[Detection]) -> pa.RecordBatch:
-    """Detections as Arrow columns; members as four long lists, without an object for each."""
-    sizes = np.fromiter((len(each.members) for each in found), np.int32, count=len(found))
-    members = [event for each in found for event in each.members]
+    """Detections as Arrow columns; members are four long lists, without an object for each member."""
+    sizes = np.fromiter((len(detection.members) for detection in found), np.int32, count=len(found))
+    members = [event for detection in found for event in detection.members]
     member = pa.StructArray.from_arrays(
         [
-            pa.array([name for each in found for name in each.names], pa.string()),
+            pa.array([name for detection in found for name in detection.names], pa.string()),
             pa.array([event.id for event in members], pa.string()),
             pa.array([event.start for event in members], pa.int64()).cast(MOMENT),
             pa.array([event.start if event.end is None else event.end for event in members], pa.int64()).cast(MOMENT),
@@ -339,12 +350,12 @@ def detections_batch(found: Sequence[Detection]) -> pa.RecordBatch:
     )
     offsets = pa.array(np.concatenate(([0], np.cumsum(sizes))), pa.int32())
     columns = [
-        pa.array([each.pattern for each in found], pa.string()),
+        pa.array([detection.pattern for detection in found], pa.string()),
         *(
-            pa.array([getattr(each, name) for each in found], pa.int64()).cast(MOMENT)
+            pa.array([getattr(detection, name) for detection in found], pa.int64()).cast(MOMENT)
             for name in ("time", "start", "end")
         ),
-        pa.array([each.probability for each in found], pa.float64()),
+        pa.array([detection.probability for detection in found], pa.float64()),
         pa.ListArray.from_arrays(offsets, member, type=ARROW_DETECTIONS.field("events").type),
     ]
     return pa.RecordBatch.from_arrays(columns, schema=ARROW_DETECTIONS)

@@ -1,7 +1,7 @@
-"""The stateless half of detection: which events hit which members of which pattern, and where they must go.
+"""Stage one of detection, stateless: which events hit which members of which pattern, and to which places they go.
 
-One encoding and one scoring call for the members of all patterns. What goes on are hits, in columns: no Python object
-is made for an event, least of all for those that nobody waits for.
+One encoding and one scoring call serve the members of all patterns. Hits are columns: no Python object is made for an
+event.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ _EVENT: Final = [
 _EVENT_SCHEMA: Final = "at bigint, start bigint, id string, tuples string, hits string"
 
 BATCH_SCHEMA: Final = f"part int, route int, shared boolean, {_EVENT_SCHEMA}, refused bigint, untimed bigint"
-"""An event that hits, in a batch job: its partition, the number of its pattern, and whether it goes elsewhere too.
-Without `hits` it only has how far event time has come, or how many events were refused."""
+"""A hit of a batch job: its partition, the number of its pattern, and whether it goes to other places too. A row
+without `hits` carries only the event time reached, or the number of refused events."""
 
 STREAM_SCHEMA: Final = f"pattern string, version string, place int, `end` timestamp, {_EVENT_SCHEMA}, record string"
-"""The same in a stream. Only mere moments have an `end`: it moves Spark's watermark, and Spark drops what it takes for
-late by it; which event is late is decided and reported where it would have been used, with the whole `record`."""
+"""The same in a stream. Only ticks have an `end`, the column of Spark's watermark: Spark would drop late rows silently.
+Stage two decides which event is late and reports it with the whole `record`."""
 
 _BATCH = pa.schema(
     [
@@ -70,7 +70,7 @@ _STREAM = pa.schema(
     ]
 )
 
-# Where the events of a batch land: the meeting places of those that hit a member, as columns of numbers.
+# The places of the hits of a batch, as columns of numbers.
 
 
 Pairs = tuple[Numbers, Numbers]
@@ -80,7 +80,7 @@ _NONE: Final = np.zeros(0, np.int64)
 
 
 class Landing(NamedTuple):
-    """Events and the meeting places at which they are awaited; `shared` are those with several."""
+    """Events and the places that they are sent to; `shared` marks events with several places."""
 
     event: Numbers
     place: Numbers
@@ -93,7 +93,7 @@ class Landing(NamedTuple):
             return cls(_NONE, _NONE, np.zeros(0, np.bool_))
         events, places = (np.concatenate(column) for column in zip(*pairs, strict=True))
         most = int(places.max(initial=0)) + 1
-        # Marked in a table of all, which is several times faster than sorting.
+        # A table of all pairs is several times faster than sorting.
         marked = np.zeros((int(events.max(initial=-1)) + 1) * most, np.bool_)
         marked[events * most + places] = True
         events, places = np.divmod(np.flatnonzero(marked), most)
@@ -104,10 +104,10 @@ class Landing(NamedTuple):
 
 @dataclass(frozen=True)
 class RoutedPattern:
-    """One pattern in stage one: what its composer wants to hear of, and the way to its meeting places.
+    """One pattern in stage one: the profiles of its composer, and the places of its hits.
 
-    `numbers` are the composer's numbers of profiles by the handles of the matcher, `attributes` what its conditions
-    ask about; `mapped` are the handles of profiles that may answer such an attribute under another name.
+    `numbers` maps handles of the matcher to profile numbers of the composer, and `attributes` are those that its
+    conditions compare. `mapped` has the handles of profiles that may answer such an attribute under another name.
     """
 
     route: Rendezvous
@@ -117,7 +117,7 @@ class RoutedPattern:
     mapped: frozenset[int]
 
     def land(self, found: FoundHits, keys: Keys) -> Landing:
-        """Where the events go that hit a member."""
+        """The places of the events that hit a member."""
         pairs = []
         for handle, leaf in self.leaves:
             events = found.events(handle)
@@ -140,11 +140,11 @@ class RoutedPattern:
 
     def _mapped(self, found: FoundHits, handle: int, at: int) -> MappedValues | None:
         values = found.mapped.get(handle, {}).get(at) if handle in self.mapped else None
-        return None if values is None else {name: one for name, one in values.items() if name in self.attributes}
+        return None if values is None else {name: mapped for name, mapped in values.items() if name in self.attributes}
 
 
 class FoundHits:
-    """All hits of a batch by profile, and what names of events stand for where profiles are matched by meaning."""
+    """All hits of a batch by profile, and the mapped values of profiles that are matched by meaning."""
 
     def __init__(self, members: Members, events: EventColumns) -> None:
         matcher = members.matcher
@@ -165,7 +165,7 @@ class FoundHits:
                 self.mapped[handle] = dict(zip(sorted(asked.event.tolist()), values, strict=True))
 
     def slice(self, handle: int) -> slice:
-        """Where the hits of a profile stand."""
+        """The rows of a profile's hits."""
         return slice(int(self._bounds[handle]), int(self._bounds[handle + 1]))
 
     def events(self, handle: int) -> Numbers:
@@ -174,7 +174,7 @@ class FoundHits:
 
 
 class Keys:
-    """The places of the values of key attributes in one batch, each attribute looked at once."""
+    """The places of the key attributes' values in one batch; each attribute is looked up once."""
 
     def __init__(self, events: EventColumns, facts: TupleFacts) -> None:
         self._events = events
@@ -185,15 +185,15 @@ class Keys:
     def places(
         self, events: Numbers, route: Rendezvous, leaf: LeafNode, mapped: dict[int, MappedValues | None] | None
     ) -> Pairs:
-        """Where events go that hit a member; the key may have another name, which only the mapping knows."""
+        """The places of events that hit a member; the key may have another name, which only the mapping knows."""
         if route.attribute is None:
             return events, np.zeros_like(events)
         attribute = route.attribute[leaf.role]
         owner, place = self._of(attribute, route.buckets)
         mine = self._mask(events)[owner]
         bare = events[~self._mask(owner)[events]]
-        there = [(at, one) for at in bare.tolist() for one in _mapped_places(route, mapped, attribute, at)]
-        # One without a key can be bound to nothing, yet "and then not …" may come true for it alone: to place 0.
+        there = [(at, target) for at in bare.tolist() for target in _mapped_places(route, mapped, attribute, at)]
+        # An event without a key joins no other, but a pattern such as "a then not b" may hold for it alone: place 0.
         rest = np.setdiff1d(bare, [at for at, _ in there]) if there else bare
         far = np.array(there, np.int64).reshape(-1, 2)
         return (
@@ -233,19 +233,19 @@ def batch_number() -> int | None:
 
 @dataclass(frozen=True)
 class Members:
-    """The members of all patterns in one matcher, and the way from each to its meeting places."""
+    """The members of all patterns in one matcher, with the places of each."""
 
     matcher: Matcher
     patterns: list[RoutedPattern]
 
     @property
     def mapped(self) -> frozenset[int]:
-        """The profiles of which someone must know what names stand for."""
+        """The profiles whose mapped values are needed."""
         return frozenset().union(*(pattern.mapped for pattern in self.patterns))
 
     @property
     def routes(self) -> list[Rendezvous]:
-        """Where the events of each pattern meet."""
+        """The rendezvous of each pattern."""
         return [pattern.route for pattern in self.patterns]
 
     @classmethod
@@ -255,7 +255,7 @@ class Members:
 
     @classmethod
     def _make(cls, recipe: Recipe, buckets: int, spread: bool) -> Members:
-        known = {each.name: each for each in recipe.subscriptions}
+        known = {subscription.name: subscription for subscription in recipe.subscriptions}
         matcher, handles, patterns = recipe.bare_matcher(), dict[Any, int](), list[RoutedPattern]()
         for subscription in recipe.patterns:
             plan, composer = build_plan(subscription, known), make_composer(recipe, subscription.name)
@@ -269,8 +269,8 @@ class Members:
             mapped = frozenset(
                 handle
                 for handle, leaf in leaves
-                for one in leaf.profile.predicates
-                if one.attribute_approximate and normalise(one.attribute) in attributes
+                for predicate in leaf.profile.predicates
+                if predicate.attribute_approximate and normalise(predicate.attribute) in attributes
             )
             route = Rendezvous.of(plan, buckets=buckets, spread=spread)
             patterns.append(RoutedPattern(route, numbers, leaves, attributes, mapped))
@@ -280,27 +280,27 @@ class Members:
 def make_composer(recipe: Recipe, pattern: str, *, lateness: int = 0) -> Composer:
     """A composer of one pattern, which may refer to all other subscriptions by name."""
     composer = Composer(measure=_measure(recipe), max_jump=None, lateness=lateness)
-    for each in recipe.subscriptions:
-        composer.define(each)
-    (wanted,) = (each for each in recipe.patterns if each.name == pattern)
+    for subscription in recipe.subscriptions:
+        composer.define(subscription)
+    (wanted,) = (subscription for subscription in recipe.patterns if subscription.name == pattern)
     assert isinstance(wanted.body, Composite)
     composer.add(pattern, wanted.body, wanted.options)
     return composer
 
 
 def restored_composer(recipe: Recipe, snapshot: bytes) -> Composer:
-    """A composer that goes on where it was in another process."""
+    """A composer that continues from a snapshot of another process."""
     return Composer.restore(snapshot, measure=_measure(recipe))
 
 
 def _measure(recipe: Recipe) -> Measure | None:
-    """What conditions compare with by meaning."""
+    """The measure of conditions that compare by meaning."""
     return once((recipe.key, "conditions"), lambda: recipe.bare_matcher().measure)
 
 
 @dataclass(frozen=True, slots=True)
 class RouteTask:
-    """Lets through the events that hit a member, once for each place where they are awaited, with their hits."""
+    """Sends the events that hit a member, with their hits, once to each place."""
 
     source: RecipeSource
     buckets: int = BUCKETS
@@ -321,8 +321,8 @@ class RouteTask:
             if good.num_rows:
                 yield from self._routed(members, versions, facts.read(good), facts)
 
-    def tell_time(self, moment: int) -> pa.RecordBatch:
-        """That event time has come so far, with no event: for a stream with a heartbeat."""
+    def time_rows(self, moment: int) -> pa.RecordBatch:
+        """Rows that only advance event time, for a stream with a heartbeat."""
         number = batch_number()
         members = Members.of(self.source.recipe(number), buckets=self.buckets, spread=self.spread)
         return self._ticks(members, self.source.versions(number), moment, moment)
@@ -347,7 +347,7 @@ class RouteTask:
         yield self._ticks(members, versions, int(events.ends.min()), int(events.ends.max()))
 
     def _records(self, events: EventColumns, rows: Numbers) -> pa.Array:
-        """The whole events: one that comes too late is a dead letter."""
+        """The whole events, for dead letters: any of them may be late."""
         return pa.array([record_of(event) for event in events.take(rows)], pa.string())
 
     def _head(self, route: Rendezvous, number: int, landing: Landing, versions: Versions) -> list[pa.Array]:
@@ -359,7 +359,7 @@ class RouteTask:
         return [pa.array(part, pa.int32()), pa.repeat(pa.scalar(number, pa.int32()), count), pa.array(landing.shared)]
 
     def _ticks(self, members: Members, versions: Versions, first: int, last: int) -> pa.RecordBatch:
-        """How far event time has come, for those who act on time alone, and for the watermark."""
+        """Rows with the event time reached, for patterns with timers and for the watermark."""
         rows: list[dict[str, Any]] = []
         for number, route in enumerate(members.routes):
             times = [(0, first)] if route.clocked else []
@@ -373,7 +373,7 @@ class RouteTask:
                 rows.append({**head, "end": moment, "at": moment, "start": moment, "id": ""})
         if self.streaming:
             rows.append({**_NOBODY, "end": last, "at": last, "start": last, "id": ""})
-            # Without a time, so that it comes through where all are late: there the checkpoint is looked at.
+            # Without a time, so that no watermark drops it: its place checks the layout of the checkpoint.
             rows.append({**_NOBODY, "id": ""})
         return rows_of(rows, _STREAM if self.streaming else _BATCH)
 
@@ -383,21 +383,21 @@ _NOBODY: Final = {"pattern": "", "version": "", "place": 0}
 
 
 def _handed_on(flaws: list[Flaw]) -> pa.RecordBatch:
-    """What is refused passes by the state: the place of nobody hands it on."""
+    """Refused events as rows for no pattern; their place emits them without touching state."""
     return rows_of([{**_NOBODY, "record": msgspec.json.encode(flaw).decode()} for flaw in flaws], _STREAM)
 
 
 def _counted(flaws: list[Flaw]) -> pa.RecordBatch:
     """How many events a batch job refuses, in a row for no pattern.
 
-    It goes through the shuffle: where nothing does, Spark forgets what was counted before.
+    It goes through the shuffle, because Spark loses the observed counts of a stage without output rows.
     """
     untimed = sum(flaw["reason"] == NO_TIME for flaw in flaws)
     return rows_of([{"part": 0, "refused": len(flaws), "untimed": untimed}], _BATCH)
 
 
 def _swept(versions: Versions, buckets: int) -> pa.RecordBatch:
-    """A call at every place where a pattern that went may have left something."""
+    """A row for every place that may hold state of a removed pattern."""
     rows = [
         {"pattern": name, "version": old, "place": place} for name, old, _ in versions.gone for place in range(buckets)
     ]
@@ -405,11 +405,11 @@ def _swept(versions: Versions, buckets: int) -> pa.RecordBatch:
 
 
 def rows_of(rows: list[dict[str, Any]], schema: pa.Schema) -> pa.RecordBatch:
-    """Rows as columns; moments are numbers, and what a row lacks is null."""
+    """Rows as columns; times are numbers, and missing values are null."""
     arrays = [column_of([row.get(field.name) for row in rows], field.type) for field in schema]
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
 def column_of(values: list[Any], kind: pa.DataType) -> pa.Array:
-    """A column; moments are given in microseconds."""
+    """A column; times are given in microseconds."""
     return pa.array(values, pa.int64()).cast(kind) if kind == MOMENT else pa.array(values, kind)

@@ -1,4 +1,4 @@
-"""Detection over a stream: the composer's state is kept in Spark's state store, event-time timers move it on."""
+"""Detection over a stream: the composer's state is in Spark's state store, and event-time timers advance it."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 
-# The clock as a source: rows that carry only a time, so that event time goes on while nothing comes.
+# The clock as a source of rows that carry only a time, so that event time advances while no events arrive.
 #
-# Event time moves with events. A replay needs nothing else, but a live feed that falls silent would never learn that
-# something did *not* happen. A heartbeat adds the time of the clock, one to two beats behind it, so that events have a
-# beat to come in. The offsets of a batch are its ticks, so a batch that is done again has the same.
+# Event time advances with events. This is enough for a replay, but in a silent live feed an absence would never be
+# detected. A heartbeat adds the time of the clock, one to two beats behind it, so that events have a beat to arrive.
+# The offsets of a batch are its ticks, so a repeated batch has the same ticks.
 
 
 FORMAT: Final = "likewise-clock"
@@ -53,7 +53,7 @@ _ARROW = pa.schema([("moment", pa.int64())])
 
 
 def tick_rows(spark: SparkSession, beat: int, route: RouteTask) -> DataFrame:
-    """Routed rows with the time of the clock, for patterns that act on time alone and for the watermark."""
+    """Routed rows with the time of the clock, for patterns with timers and for the watermark."""
     spark.dataSource.register(ClockSource)
     ticks = spark.readStream.format(FORMAT).option("beat", str(beat)).load()
     return ticks.mapInArrow(TickTask(route), STREAM_SCHEMA)
@@ -82,7 +82,7 @@ class Tick(InputPartition):
 
 
 class ClockReader(DataSourceStreamReader):
-    """An offset is how many beats there were since 1970, less one.
+    """An offset is the number of beats since 1970, minus one.
 
     >>> reader = ClockReader({"beat": "10000000"}, clock=lambda: 1_000_000_059)
     >>> reader.initialOffset(), [tick.moment for tick in reader.partitions({"beats": 97}, {"beats": 99})]
@@ -105,7 +105,7 @@ class ClockReader(DataSourceStreamReader):
         return {"beats": self._now()}
 
     def latestOffset(self, start: dict[str, int], limit: Any = None) -> dict[str, int]:  # noqa: ARG002 - Spark's signature
-        """The beats so far. Started again, it waits for a whole beat: what came meanwhile goes first."""
+        """The beats so far. After a restart, it waits for a whole beat, so that waiting events are processed first."""
         now = self._now()
         return {"beats": max(start["beats"], now)} if now > self._since + 1 else start
 
@@ -123,44 +123,46 @@ class ClockReader(DataSourceStreamReader):
 
 @dataclass(frozen=True, slots=True)
 class TickTask:
-    """Sends the time to the places that a routed event would reach."""
+    """Sends the time to all places that a routed event could reach."""
 
     route: RouteTask
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             if batch.num_rows:
-                yield self.route.tell_time(pc.max(batch.column("moment")).as_py())
+                yield self.route.time_rows(pc.max(batch.column("moment")).as_py())
 
 
 PATIENCE: Final = 1 << 60
-"""The composer's own lateness: it must wait for Spark's watermark and never decide alone."""
+"""The composer's own lateness: unlimited, because Spark's watermark decides which events are late."""
 
 STORES_MB: Final = "32"
-"""Memory of all state stores of a worker together, in MB; half of it gathers what was written, then goes to disk."""
+"""Memory of all state stores of a worker together, in MB; half of it is the write buffer."""
 ROCKSDB: Final = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+BOUNDED: Final = "spark.sql.streaming.stateStore.rocksdb.boundedMemoryUsage"
+STORES_MEMORY: Final = "spark.sql.streaming.stateStore.rocksdb.maxMemoryUsageMB"
 STATE: Final = "snapshot binary, timer bigint"
 NUMBERS: Final = (
     "pattern string, time bigint, start bigint, `end` bigint, probability double, "
     f"events array<struct<role: string, id: string, start: bigint, `end`: bigint>>, flaw {FLAW}"
 )
-"""The rows of the state machine: moments as microseconds, which no time zone can bend on the way through Python."""
+"""The rows of the state machine. Times are microseconds, so that Python does not convert their time zone."""
 
 LAYOUT: Final = "hits"
-"""What the state of a place is made of. Earlier versions kept whole events, which had to be matched again."""
+"""The format of the state of a place. Earlier versions stored whole events, which had to be matched again."""
 
 PATTERNS: Final = "patterns"
-"""The name under which a checkpoint has the versions of patterns that do not change while a stream runs."""
+"""The field of the stored layout with the versions of the patterns, if these cannot change while a stream runs."""
 
 REFUSED: Final = "refused"
-"""The name under which Spark's progress has the number of events that a batch refused."""
+"""The name of the number of refused events in Spark's progress."""
 
 
 Sealable = TypeVar("Sealable")
 
 
 class BatchContext(NamedTuple):
-    """What a batch is processed with."""
+    """The recipe and the patterns that a batch is processed with."""
 
     recipe: Recipe
     routes: dict[str, Rendezvous]
@@ -170,10 +172,10 @@ class BatchContext(NamedTuple):
 class DetectProcessor(StatefulProcessor):
     """One pattern at one place: hits wait in the composer until the watermark has passed them.
 
-    Where no delay is allowed there is nothing to wait for: events are taken in the batch in which they come, and only
-    what time alone decides waits for the watermark. Events are `filtered` if an operator before has dropped the late
-    ones and gives the others only when the watermark has passed them, as a windowed aggregation does. Then only an
-    event before the time that its place has come to is late.
+    Without lateness, events are composed in the batch in which they arrive, and only timers wait for the watermark.
+    Events are `filtered` if an upstream operator, such as a windowed aggregation, has dropped late events and emits the
+    others only after the watermark has passed them. Then an event is late only if its place has already advanced
+    beyond its time.
     """
 
     def __init__(self, source: RecipeSource, options: DetectOptions, *, filtered: bool = False) -> None:
@@ -189,7 +191,7 @@ class DetectProcessor(StatefulProcessor):
         self._batch: BatchContext | None = None
 
     def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:
-        """Take the events of a batch, then go as far as the watermark allows."""
+        """Compose the events of a batch, then advance to the watermark."""
         pattern, version, place = key
         if not pattern:
             self._check_layout()
@@ -207,16 +209,16 @@ class DetectProcessor(StatefulProcessor):
                 taken.append((event_of(row), row))
         events = [event for event, _ in taken]
         composer.take_columns(events, HitColumns.of([hits_of(event, row["hits"]) for event, row in taken]))
-        # Spark's watermark is in milliseconds: within one, an event may yet be behind those that were taken.
+        # Spark's watermark is in milliseconds: within a millisecond, an event may be older than those already composed.
         records = {id(event): row["record"] for event, row in taken}
-        refused = ((records[id(each.event)], each.reason) for each in composer.refused)
+        refused = ((records[id(refusal.event)], refusal.reason) for refusal in composer.refused)
         yield from (flaw_row(letter(record, f"{why} for {pattern}")) for record, why in refused if record is not None)
         if self._prompt and taken:
             yield from self._owned(composer.release(max(event.span[1] for event in events)), pattern, place)
         yield from self._advance(composer, timer, pattern=pattern, place=place, times=timerValues)
 
     def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[Row]:  # noqa: ARG002 - Spark's signature
-        """The watermark has come to something that waits."""
+        """The watermark has reached a timer."""
         pattern, version, place = key
         if not self._current(pattern, version):
             return
@@ -237,9 +239,9 @@ class DetectProcessor(StatefulProcessor):
         return self._batch
 
     def _check_layout(self) -> None:
-        """Refuse state that was laid out otherwise: it would be found in no place, and lost in silence."""
+        """Refuse state of another layout: keys would map to other places, and their state would be lost silently."""
         now = layout_of(self._source.recipe(batch_number()), self._options)
-        # A table of subscriptions may change, and has versions of its own.
+        # A table of subscriptions may change; its versions are stored elsewhere.
         patterns = self._source.versions(None).live if isinstance(self._source, FixedRecipe) else {}
         known = self._state.get() if self._state.exists() else None
         then = {**now, PATTERNS: {}} if known is None else msgspec.json.decode(bytes(known[0]))
@@ -248,12 +250,12 @@ class DetectProcessor(StatefulProcessor):
             self._state.update((msgspec.json.encode({**now, PATTERNS: patterns}), None))
 
     def _current(self, pattern: str, version: str) -> bool:
-        """Whether the pattern is still as it was; one that was changed or removed leaves no state behind."""
+        """Whether the pattern is unchanged; the state of a changed or removed pattern is cleared."""
         live = self._parts().versions.live.get(pattern)
         if live == version:
             return True
         if live is not None and isinstance(self._source, FixedRecipe):
-            # A timer may ring in a batch without events, in which nothing else looks at the checkpoint.
+            # A timer may fire in a batch without events, in which `_check_layout` is not called.
             raise changed_pattern(pattern)
         if self._state.exists():
             self._state.clear()
@@ -270,19 +272,23 @@ class DetectProcessor(StatefulProcessor):
     def _advance(self, composer: Composer, timer: int | None, *, pattern: str, place: int, times: Any) -> Iterator[Row]:
         watermark = times.getCurrentWatermarkInMs()
         due = composer.due
-        # What is at the watermark itself may still come.
+        # Events exactly at the watermark may still arrive.
         found = composer.advance(watermark * 1000 - 1) if due is not None and due < watermark * 1000 else []
         self._save(composer, timer, watermark)
         yield from self._owned(found, pattern, place)
 
     def _owned(self, found: list[Detection], pattern: str, place: int) -> Iterator[Row]:
-        """The detections that are reported here and nowhere else."""
+        """The detections that this place reports; another place reports the others."""
         route = self._parts().routes[pattern]
-        return (detection_row(each) for each in found if route.owns(place, zip(each.names, each.members, strict=True)))
+        return (
+            detection_row(detection)
+            for detection in found
+            if route.owns(place, zip(detection.names, detection.members, strict=True))
+        )
 
     def _save(self, composer: Composer, timer: int | None, watermark: int) -> None:
         due = composer.due
-        # Timers are in milliseconds and ring once the watermark has reached them, when what was due must be past.
+        # Timers are in milliseconds and fire when the watermark reaches them: by then, the due time must have passed.
         wanted = None if due is None else max(due // 1000 + 1, watermark + 1)
         if wanted != timer:
             if timer is not None and timer > watermark:
@@ -293,7 +299,7 @@ class DetectProcessor(StatefulProcessor):
 
 
 def refuse_change(then: Mapping[str, Any], now: Mapping[str, Any], patterns: Mapping[str, str]) -> None:
-    """Refuse a checkpoint whose state could not be used as things are now; `patterns` are their versions."""
+    """Refuse a checkpoint whose state does not fit the current settings; `patterns` maps names to versions."""
     if then.get("state") != LAYOUT:
         raise BuildError(
             "the checkpoint was made by another version of Likewise, whose state is laid out otherwise",
@@ -313,7 +319,7 @@ def refuse_change(then: Mapping[str, Any], now: Mapping[str, Any], patterns: Map
 
 
 def changed_pattern(name: str) -> BuildError:
-    """The refusal of a pattern that is not as it was."""
+    """The error for a changed pattern."""
     return BuildError(
         f"the pattern {name!r} is another one than in the checkpoint, so what it holds there would be lost",
         hint="leave it as it was, give it a new name to begin anew, or let a SubscriptionTable change it",
@@ -321,24 +327,24 @@ def changed_pattern(name: str) -> BuildError:
 
 
 def layout_of(recipe: Recipe, options: DetectOptions) -> dict[str, Any]:
-    """What the state in a checkpoint depends on, beside the patterns, which have versions of their own."""
-    # What is kept travels with the ids, in the state too.
+    """The settings that state depends on, except the patterns, which have versions."""
+    # Kept columns are part of the ids, also in the state.
     kept = options.keep if options.keep else None
     return {"state": LAYOUT, "buckets": options.buckets, "spread": options.spread, "keep": kept, **recipe.scoring}
 
 
 def event_of(row: Row) -> Event:
-    """The event of a routed row, with what conditions ask about; a mere moment has nothing but its time."""
+    """The event of a routed row, with the values that conditions compare; a tick has only a time."""
     return Event(row["id"] or "", tuples_of(row["tuples"] or ""), (), row["start"], row["at"])
 
 
 def late_row(record: str, pattern: str, *, late: Instant) -> Row:
-    """An event that came after its time was decided, as a dead letter."""
+    """A late event as a dead letter."""
     return flaw_row(letter(record, f"late by {late / 1_000_000:g} s for {pattern}"))
 
 
 def flaw_row(flaw: dict[str, Any]) -> Row:
-    """A row of `NUMBERS` for something refused."""
+    """A row of `NUMBERS` for a refused event or record."""
     record = Row(**{name: flaw.get(name) for name in ("source", "line", "reason", "record")})
     return Row(pattern=None, time=None, start=None, end=None, probability=None, events=None, flaw=record)
 
@@ -358,9 +364,9 @@ def detection_row(found: Detection) -> Row:
 
 
 def own_watermark(events: DataFrame, options: DetectOptions) -> dict[str, int]:
-    """The watermark that the events bring along; Spark allows a query no second one.
+    """The watermark of the events, if they have one; Spark allows a query no second one.
 
-    It would fail only after rows were written, so what cannot go by it is refused here.
+    Spark would fail only after rows were written, so conflicting options are refused here.
     """
     known = watermark_of(events)
     if not known:
@@ -389,7 +395,7 @@ def plan_text(frame: DataFrame) -> str:
 
 
 def gives_late(plan: str) -> bool:
-    """Whether rows of a plan come only when the watermark has passed them: of aggregations and of joined streams.
+    """Whether a plan emits rows only after the watermark has passed them: aggregations and joins of streams do.
 
     >>> static = "~Join Inner\\n:- ~EventTimeWatermark\\n+- LogicalRDD"
     >>> gives_late("~Aggregate [window]"), gives_late(static), gives_late(static.replace("Logical", "~Logical"))
@@ -402,15 +408,15 @@ def gives_late(plan: str) -> bool:
 
 
 def _streams_below(lines: list[str], at: int) -> int:
-    """How many streams are directly below a node of a plan that is written at a place in the line before."""
+    """How many streams are children of the node that stands at a position in the line before."""
     below = takewhile(lambda line: line[at : at + 1] in (" ", ":", "+"), lines)
     return sum(line[at + 3 :].startswith("~") for line in below)
 
 
 def sealed(found: Sealable) -> Sealable:
-    """Detections that refuse a second watermark when it is asked for, not after rows were written.
+    """Detections that refuse a second watermark when the query is built, not after rows were written.
 
-    So does every frame that is made of them, by `select`, `groupBy` or any other method.
+    So does every DataFrame derived from them by `select`, `groupBy` or any other method.
     """
     kind: Any = type(found)
     found.__class__ = _sealed_kind(kind)
@@ -439,17 +445,17 @@ def _passing(method: Callable[..., Any]) -> Callable[..., Any]:
 
 
 GROUPS: Final = "GroupedData"
-"""The name of Spark's class of rows in groups; a session over Spark Connect has another class of that name."""
+"""The name of Spark's class of grouped rows; Spark Connect has its own class of that name."""
 PARTITIONS: Final = "spark.sql.shuffle.partitions"
 UNTOUCHED: Final = "200"
-"""What Spark sets where nobody does."""
+"""Spark's default."""
 
 
 def with_few_stores(spark: SparkSession, start: Callable[..., Any]) -> Callable[..., Any]:
     """A start of a query with as many state stores as there are cores, unless the session sets the number.
 
-    A new query takes the number from its session when it starts, one that goes on from its checkpoint. Each store is
-    opened in every batch, and Spark's usual 200 take many times as long as all the rest.
+    A new query takes the number from its session when it starts, a restarted one from its checkpoint. Each store is
+    opened in every batch, and Spark's default of 200 takes many times as long as all other work.
     """
 
     @wraps(start)
@@ -466,7 +472,7 @@ def with_few_stores(spark: SparkSession, start: Callable[..., Any]) -> Callable[
 
 
 def cores_of(spark: SparkSession) -> int:
-    """How many tasks a session runs at once: a range has that many partitions. Spark Connect offers no other way."""
+    """How many tasks a session runs at once: a range has that many partitions. Spark Connect hides the number."""
     from pyspark.sql import functions as F
 
     (row,) = spark.range(1 << 16).select(F.spark_partition_id().alias("part")).agg(F.max("part")).collect()
@@ -474,15 +480,15 @@ def cores_of(spark: SparkSession) -> int:
 
 
 class SealedGroups:
-    """Rows of detections in groups, of which a frame is made next."""
+    """Grouped rows of detections."""
 
 
 class SealedFrame(SealedGroups):
-    """A frame of detections, or made of them."""
+    """A DataFrame of detections, or derived from one."""
 
     @property
     def writeStream(self) -> Any:  # noqa: N802 - Spark's name
-        """Spark's writer; what it starts has no more state stores than it needs."""
+        """Spark's writer; the queries that it starts have as many state stores as there are cores."""
         writer = super().writeStream  # type: ignore[misc]  # that of the frame which is sealed
         for name in ("start", "toTable"):
             setattr(writer, name, with_few_stores(self.sparkSession, getattr(writer, name)))  # type: ignore[attr-defined]  # as above
@@ -496,17 +502,23 @@ class SealedFrame(SealedGroups):
         )
 
 
+def configure_state_store(spark: SparkSession) -> None:
+    """Select RocksDB with bounded memory; a bound that the session sets itself is kept."""
+    # The only state store with timers, and with state larger than memory.
+    spark.conf.set("spark.sql.streaming.stateStore.providerClass", ROCKSDB)
+    # Every batch rewrites its snapshots, and without a bound each store buffers 64 MB of old ones.
+    if spark.conf.get(BOUNDED, None) is None:
+        spark.conf.set(BOUNDED, "true")
+        spark.conf.set(STORES_MEMORY, spark.conf.get(STORES_MEMORY, None) or STORES_MB)
+
+
 def detect_stream(events: DataFrame, source: RecipeSource, options: DetectOptions) -> DataFrame:
     """Detections of a stream, with the columns of a batch job."""
     from pyspark.sql import functions as F
 
     known = own_watermark(events, options)
     options = replace(options, lateness=known[WATERMARK] * 1000 if known else options.lateness or 0)
-    # The only store that has timers and more state than memory.
-    events.sparkSession.conf.set("spark.sql.streaming.stateStore.providerClass", ROCKSDB)
-    # Every batch writes its snapshots anew, and each store would gather 64 MB of old ones before it lets go.
-    events.sparkSession.conf.set("spark.sql.streaming.stateStore.rocksdb.boundedMemoryUsage", "true")
-    events.sparkSession.conf.set("spark.sql.streaming.stateStore.rocksdb.maxMemoryUsageMB", STORES_MB)
+    configure_state_store(events.sparkSession)
     task = RouteTask(source, options.buckets, options.spread, options.max_ahead, streaming=True)
     routed = over_records(events, task, STREAM_SCHEMA, name="LikewiseRoute")
     if options.heartbeat is not None:
@@ -524,11 +536,11 @@ def detect_stream(events: DataFrame, source: RecipeSource, options: DetectOption
     )
     members = F.transform(
         "events",
-        lambda each: F.struct(
-            each["role"].alias("role"),
-            each["id"].alias("id"),
-            F.timestamp_micros(each["start"]).alias("start"),
-            F.timestamp_micros(each["end"]).alias("end"),
+        lambda member: F.struct(
+            member["role"].alias("role"),
+            member["id"].alias("id"),
+            F.timestamp_micros(member["start"]).alias("start"),
+            F.timestamp_micros(member["end"]).alias("end"),
         ),
     )
     times = [F.timestamp_micros(name).alias(name) for name in ("time", "start", "end")]

@@ -30,14 +30,14 @@ FLAW: Final = "struct<source: string, line: bigint, reason: string, record: stri
 EVENTS_SCHEMA: Final = (
     f"id string, time timestamp, `end` timestamp, theme array<string>, attributes {ATTRIBUTES}, flaw {FLAW}"
 )
-"""The columns of events; a record that is no event has only a `flaw`."""
+"""The columns of events; a record that is not an event has only a `flaw`."""
 
 EVENT_COLUMNS: Final = ("id", "time", "end", "theme", "attributes", "flaw")
 Keep: TypeAlias = str | Sequence[str]
-"""Columns of the input that go through: names, or `"*"` for all that are not ours."""
+"""Columns of the input that results have too: names, or `"*"` for all that are not part of the event."""
 
 BETWEEN: Final = "\x1f"
-"""Stands between the cells of a row, of which a digest is taken."""
+"""Separates the cells of a row in the text of its digest."""
 DIGITS: Final = 16
 """Characters of a digest in an id."""
 
@@ -46,7 +46,7 @@ INFINITE_NUMBER: Final = "a number is infinite"
 
 KINDS: Final = ("text", "number", "boolean", "time")
 TEXTS: Final = ("name", "value", "kind")
-"""What a tuple is made of."""
+"""The fields of a tuple."""
 
 _MOMENT = pa.timestamp("us", tz="UTC")
 _TUPLE = pa.struct([("name", pa.string()), ("value", pa.string()), ("kind", pa.string())])
@@ -79,7 +79,7 @@ def written(value: Value) -> tuple[str, str]:
 
 
 def batch_of(events: Iterable[Event], flaws: Sequence[BadRecord] = ()) -> pa.RecordBatch:
-    """Events, and after them the records that are none, as Arrow columns.
+    """Events, and after them the flaws of bad records, as Arrow columns.
 
     >>> batch = batch_of([Event.of({"slot": [1, 2]}, id="e1")])
     >>> batch.column("attributes").to_pylist()[0][1]
@@ -122,7 +122,7 @@ def batch_of(events: Iterable[Event], flaws: Sequence[BadRecord] = ()) -> pa.Rec
 
 
 def events_of(batch: pa.RecordBatch | pa.Table) -> Iterator[Event]:
-    """The events of a batch; rows without attributes are none."""
+    """The events of a batch, without the rows that have no attributes."""
     parts = batch.to_batches() if isinstance(batch, pa.Table) else [batch]
     return (event for part in parts for event in columns_of_batch(part) if event.tuples)
 
@@ -132,14 +132,14 @@ def _plain(column: pa.Array) -> pa.Array:
 
 
 class ColumnWriter:
-    """Events in columns as batches; the texts of tuples stay numbers, and each distinct one is written once."""
+    """Writes events in columns as batches; tuples stay dictionary-encoded, and each distinct text is made once."""
 
     def __init__(self) -> None:
         self._table: TupleTable | None = None
         self._texts: list[tuple[str, str, int]] = []
 
     def batch(self, events: EventColumns | None, flaws: Sequence[BadRecord] = ()) -> pa.RecordBatch:
-        """Events, or the records that are none."""
+        """A batch of events, or of flaws."""
         if events is None:
             return batch_of((), flaws)
         starts = pa.array(events.starts, mask=~events.timed).cast(_MOMENT)
@@ -165,7 +165,7 @@ class ColumnWriter:
 
 
 def decoded(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """A batch with texts for the numbers of them, as Spark wants it."""
+    """A batch without dictionaries, as Spark expects it."""
     attributes = batch.column("attributes")
     kind = ARROW_SCHEMA.field("attributes").type
     if attributes.type == kind:
@@ -180,7 +180,7 @@ def decoded(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def tidy(column: pa.Array) -> pa.ListArray:
-    """A column of attributes with the three texts of each tuple in order, none of them null; dictionaries stay so.
+    """A column of attributes with the three texts of each tuple in order and without nulls; dictionaries stay.
 
     >>> tidy(pa.array([[{"value": "x", "name": "a"}], None])).to_pylist()
     [[{'name': 'a', 'value': 'x', 'kind': ''}], []]
@@ -198,13 +198,13 @@ def _texts(flat: pa.StructArray, name: str) -> pa.Array:
     place = flat.type.get_field_index(name)
     if place < 0:
         return pa.array([""] * len(flat), pa.string())
-    # Of the flattened parts: what is missing as a whole is missing in every part.
+    # Flattening propagates the nulls of the struct to its fields.
     part = flat.flatten()[place]
     return _plain(part).cast(pa.string()).fill_null("") if part.null_count else part
 
 
 def digest_of(text: str) -> str:
-    """The digest that stands in the id of an event that came without one."""
+    """The digest for the id of an event without one."""
     return hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest()[:DIGITS]
 
 
@@ -226,7 +226,7 @@ def with_ids(batch: pa.RecordBatch) -> pa.RecordBatch:
     lists = [rows.column(name).to_pylist() for name in ("theme", "attributes")]
     made = []
     for start, end, theme, tuples in zip(*moments, *lists, strict=True):
-        texts = [BETWEEN.join(each[part] or "" for each in tuples) for part in TEXTS]
+        texts = [BETWEEN.join(entry[part] or "" for entry in tuples) for part in TEXTS]
         tags = None if theme is None else BETWEEN.join(tag or "" for tag in theme)
         parts = [str(moment) for moment in (start, end) if moment is not None]
         made.append(digest_of(BETWEEN.join([*parts, *([] if tags is None else [tags]), *texts])))
@@ -235,10 +235,10 @@ def with_ids(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def _content_digest(moments: Sequence[Column], theme: Column, attributes: Column) -> Column:
-    """What `with_ids` makes of the same event."""
+    """The digest that `with_ids` makes for the same event."""
     from pyspark.sql import functions as F
 
-    texts = [F.array_join(each, BETWEEN, "") for each in (theme, *(attributes.getField(part) for part in TEXTS))]
+    texts = [F.array_join(array, BETWEEN, "") for array in (theme, *(attributes.getField(part) for part in TEXTS))]
     cells = [F.unix_micros(moment).cast("string") for moment in moments]
     return F.substring(F.sha1(F.concat_ws(BETWEEN, *cells, *texts)), 1, DIGITS)
 
@@ -251,17 +251,17 @@ def column(name: str) -> Column:
 
 
 def folding(frame: DataFrame) -> Callable[[str], str]:
-    """How names of columns are compared: without their capitals, unless the session is case-sensitive."""
+    """The form in which column names are compared: lower case, unless the session is case-sensitive."""
     sensitive = frame.sparkSession.conf.get("spark.sql.caseSensitive", "false") == "true"
     return str if sensitive else str.lower
 
 
 WATERMARK: Final = "spark.watermarkDelayMs"
-"""Where Spark notes, in the metadata of a column, that it has a watermark."""
+"""The key of the watermark in the metadata of a column."""
 
 
 def watermark_of(frame: DataFrame, name: str = "time") -> dict[str, int]:
-    """The watermark of a column of a stream, as metadata; nothing if it has none."""
+    """The watermark of a stream's column, as metadata; empty if there is none."""
     fold = folding(frame)
     fields = [field for field in frame.schema.fields if fold(field.name) == fold(name)]
     known = fields[0].metadata if fields and frame.isStreaming else {}
@@ -269,7 +269,7 @@ def watermark_of(frame: DataFrame, name: str = "time") -> dict[str, int]:
 
 
 def with_metadata(value: Column, name: str, metadata: Mapping[str, int]) -> Column:
-    """A column by a new name, with metadata if there is any."""
+    """A column under a new name, with metadata if there is any."""
     return value.alias(name, metadata=dict(metadata)) if metadata else value.alias(name)
 
 
@@ -277,8 +277,8 @@ def as_events(frame: DataFrame, extra: Sequence[Column] = ()) -> DataFrame:
     """Any DataFrame with `id` and `attributes`, brought to the columns of events, and `extra` ones after them.
 
     `attributes` may be the array of structs, or a struct or map from names to values of any type, arrays included;
-    `time`, `end`, `theme` and `flaw` may be missing. A row without any attribute is no event: it gets a `flaw`. An
-    event whose id is null or empty gets a digest of its content.
+    `time`, `end`, `theme` and `flaw` may be missing. A row without any attribute gets a `flaw`. An event whose id is
+    null or empty gets a digest of its content.
     """
 
     fold = folding(frame)
@@ -291,6 +291,7 @@ def as_events(frame: DataFrame, extra: Sequence[Column] = ()) -> DataFrame:
         )
     types: dict[str, DataType] = {name: frame.schema[spelt[name]].dataType for name in EVENT_COLUMNS if name in spelt}
     _check_types(types)
+    refuse_twin_fields(types["attributes"], "attributes", fold)
     cells = {name: column(spelt[name]) for name in types}
     attributes = _attributes(cells["attributes"], types["attributes"])
     moments = [cells[name].cast("timestamp") if name in cells else _null("timestamp") for name in ("time", "end")]
@@ -325,11 +326,13 @@ _MOMENTS: Final = ("timestamp", "timestamp_ntz", "date", "void")
 
 
 def _check_types(types: Mapping[str, DataType]) -> None:
-    """Wrong types are refused here, where the plan is built."""
+    """Refuse wrong types when the plan is built."""
     wrong = [("id", types["id"])] if types["id"].typeName() in NO_ID else []
     wrong += [
         (name, types[name]) for name in ("time", "end") if name in types and types[name].typeName() not in _MOMENTS
     ]
+    if "flaw" in types and not _is_flaw(types["flaw"]):
+        wrong.append(("flaw", types["flaw"]))
     if "theme" in types and not re.fullmatch(r"array<string( collate \w+)?>|void", types["theme"].simpleString()):
         wrong.append(("theme", types["theme"]))
     if wrong:
@@ -338,8 +341,32 @@ def _check_types(types: Mapping[str, DataType]) -> None:
         raise BuildError(message, hint="events_from_columns(frame, RecordMapping(…)) makes events of any columns")
 
 
+def refuse_twin_fields(kind: DataType, label: str, fold: Callable[[str], str]) -> None:
+    """Refuse a struct with two fields that Spark cannot tell apart."""
+    from pyspark.sql.types import ArrayType, MapType, StructType
+
+    if isinstance(kind, ArrayType):
+        refuse_twin_fields(kind.elementType, label, fold)
+    if isinstance(kind, MapType):
+        refuse_twin_fields(kind.valueType, label, fold)
+    if isinstance(kind, StructType):
+        known: dict[str, str] = {}
+        for field in kind.fields:
+            twin = known.setdefault(fold(field.name), field.name)
+            if twin != field.name:
+                hint = "rename one of them, or set spark.sql.caseSensitive"
+                raise BuildError(f"the column {label!r} has two fields {twin!r} and {field.name!r}", hint=hint)
+            refuse_twin_fields(field.dataType, f"{label}.{field.name}", fold)
+
+
+def _is_flaw(kind: DataType) -> bool:
+    """Whether a column has the fields of `FLAW`, or is null throughout."""
+    names = getattr(kind, "names", None)
+    return kind.typeName() == "void" or names == ["source", "line", "reason", "record"]
+
+
 def _holds_floats(kind: DataType) -> bool:
-    """Whether values of floating point are among the attributes, which alone can be infinite."""
+    """Whether attributes have floating-point values: only these can be infinite."""
     return re.search(r"\b(float|double)\b", kind.simpleString()) is not None
 
 
@@ -371,13 +398,13 @@ def _attributes(cell: Column, kind: DataType) -> Column:
     if isinstance(kind, StructType):
         fields = [
             tuples_of(
-                cell.getField(each.name),
-                each.dataType,
-                name=F.lit(each.name),
-                label=f"attributes.{each.name}",
-                read_as=_read_as(each.dataType),
+                cell.getField(field.name),
+                field.dataType,
+                name=F.lit(field.name),
+                label=f"attributes.{field.name}",
+                read_as=_read_as(field.dataType),
             )
-            for each in kind.fields
+            for field in kind.fields
         ]
         return sound(joined(fields))
     if isinstance(kind, ArrayType) and isinstance(kind.elementType, StructType):
@@ -385,7 +412,7 @@ def _attributes(cell: Column, kind: DataType) -> Column:
         if names == ["name", "value", "kind"]:
             return cell
         if {"name", "value", "kind"} <= set(names):
-            return F.transform(cell, lambda each: tuple_of(each["name"], each["value"], each["kind"]))
+            return F.transform(cell, lambda entry: tuple_of(entry["name"], entry["value"], entry["kind"]))
         if {"name", "value"} <= set(names):
             named = cell, "name", kind.elementType["value"].dataType
     if isinstance(kind, MapType):
@@ -394,7 +421,9 @@ def _attributes(cell: Column, kind: DataType) -> Column:
         entries, key, inner = named
         listed = F.transform(
             entries,
-            lambda each: tuples_of(each["value"], inner, name=each[key], label="attributes", read_as=_read_as(inner)),
+            lambda entry: tuples_of(
+                entry["value"], inner, name=entry[key], label="attributes", read_as=_read_as(inner)
+            ),
         )
         return sound(F.flatten(listed))
     raise BuildError(
@@ -404,13 +433,15 @@ def _attributes(cell: Column, kind: DataType) -> Column:
 
 
 def _read_as(kind: DataType) -> str | None:
-    """Attributes have types of their own, so a text among them is a text."""
+    """Attributes have types, so a text is not parsed as a number."""
     return "text" if kind.simpleString() in ("string", "array<string>") else None
 
 
 def dead_letters(events: DataFrame) -> DataFrame:
-    """The records that are no events: source, line, reason and the record itself."""
-    frame = events if "flaw" in events.columns else as_events(events)
+    """The records that are not events: source, line, reason and the record itself."""
+    if "flaw" not in events.columns and {"pattern", "probability"} <= set(events.columns):
+        raise BuildError("these detections have no dead letters", hint="ask for them: detect(…, dead_letters=True)")
+    frame = events if "flaw" in events.columns and _is_flaw(events.schema["flaw"].dataType) else as_events(events)
     return frame.where("flaw is not null").select("flaw.*")
 
 

@@ -1,15 +1,17 @@
-"""Columns of the input that go through matching and detection, beside the events.
+"""Columns of the input that are kept in matches and detections.
 
-They travel with the id of their event, as JSON after a mark, and are taken off at the end. So they need no place of
-their own in workers, shuffles and state, and a detection has those of each of its members.
+They are appended to the id of their event, as JSON after a mark, and removed from it in the result. Workers, shuffles
+and state therefore need no columns for them, and a detection has those of each of its members.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from likewise.errors import BuildError
 from likewise.pipeline.events.frame import EVENT_COLUMNS, Keep, as_events, column, folding
 from likewise.pipeline.events.table import kept_columns
 
@@ -18,10 +20,10 @@ if TYPE_CHECKING:
     from pyspark.sql.types import DataType, StructType
 
 MARK: Final = "\x1e\x1e"
-"""Stands between an id and what is kept; JSON never has it."""
+"""Separates an id from the kept columns; JSON never contains it."""
 KEPT: Final = "_likewise_kept"
 _OPTIONS: Final = {
-    # In other zones, times before there were time zones are seconds off a whole minute, which XXX cannot say.
+    # In other zones, offsets of times before standard time have seconds, which XXX cannot write.
     "timeZone": "UTC",
     "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
     "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
@@ -30,14 +32,14 @@ _OPTIONS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """The columns that go through, with their types."""
+    """The kept columns with their types."""
 
     schema: StructType
 
     @property
     def declared(self) -> list[str]:
-        """Their names and types, as in a declaration of a table."""
-        return [f"{each.name} {each.dataType.simpleString()}" for each in self.schema.fields]
+        """Their names and types, as in a table declaration."""
+        return [f"{field.name} {field.dataType.simpleString()}" for field in self.schema.fields]
 
     def id(self, marked: Column) -> Column:
         """The id alone."""
@@ -47,13 +49,13 @@ class Kept:
         return F.substring(marked, F.lit(1), F.length(marked) - tail)
 
     def row(self, marked: Column) -> Column:
-        """What was kept, as it was written."""
+        """The kept columns as a struct of the types that JSON has."""
         from pyspark.sql import functions as F
 
         return F.from_json(F.substring_index(marked, MARK, -1), _written_kind(self.schema), _OPTIONS)
 
     def columns(self, row: Column) -> list[Column]:
-        """What was kept, as columns of what `row` gave; made apart from it, so that it is read once for all of them."""
+        """The kept columns from the struct that `row` made; separate from `row`, so that JSON is parsed only once."""
         from pyspark.sql import functions as F
 
         return [
@@ -63,7 +65,7 @@ class Kept:
 
 
 def keeping(events: DataFrame, keep: Keep, *, taken: Sequence[str]) -> tuple[DataFrame, Kept | None]:
-    """Events whose ids carry the columns to keep, or the frame as it is; names of ours in the result are `taken`."""
+    """Events whose ids carry the columns to keep, or the same frame; the result has columns named `taken` already."""
     from pyspark.sql import functions as F
     from pyspark.sql.types import StructType
 
@@ -75,6 +77,12 @@ def keeping(events: DataFrame, keep: Keep, *, taken: Sequence[str]) -> tuple[Dat
     if not names:
         return events, None
     schema = StructType([events.schema[name] for name in names])
+    for field in schema.fields:
+        if re.search(r"\b(geography|geometry)\b", field.dataType.simpleString()):
+            kind = field.dataType.simpleString()
+            raise BuildError(
+                f"the column {field.name!r} is {kind}: it cannot be kept", hint="convert it to binary first"
+            )
     cells = [_mapped(column(field.name), field.dataType, F.map_entries).alias(field.name) for field in schema.fields]
     row = F.to_json(F.struct(*cells), _OPTIONS).alias(KEPT)
     made = as_events(events, [row])
@@ -83,12 +91,12 @@ def keeping(events: DataFrame, keep: Keep, *, taken: Sequence[str]) -> tuple[Dat
 
 
 def _written_kind(kind: Any) -> Any:
-    """The type that a value has in JSON, where only text can be the key of a map: others are lists of entries."""
+    """The type of a value in JSON, where only text can be the key of a map: other maps are lists of entries."""
     from pyspark.sql.types import ArrayType, MapType, StringType, StructField, StructType
 
     match kind:
         case StructType():
-            return StructType([StructField(each.name, _written_kind(each.dataType)) for each in kind.fields])
+            return StructType([StructField(field.name, _written_kind(field.dataType)) for field in kind.fields])
         case ArrayType():
             return ArrayType(_written_kind(kind.elementType))
         case MapType(keyType=StringType()):
@@ -102,11 +110,11 @@ def _entries(kind: Any) -> StructType:
     from pyspark.sql.types import StructField, StructType
 
     fields = (("key", kind.keyType), ("value", kind.valueType))
-    return StructType([StructField(name, _written_kind(each)) for name, each in fields])
+    return StructType([StructField(name, _written_kind(inner)) for name, inner in fields])
 
 
 def _mapped(cell: Column, kind: DataType, change: Callable[[Column], Column]) -> Column:
-    """A value with a change made to each map in it that has other keys than text: to entries, or back."""
+    """A value in which each map with keys other than text is changed to entries, or back."""
     from pyspark.sql import functions as F
     from pyspark.sql.types import ArrayType, MapType, StringType, StructType
 
@@ -114,21 +122,21 @@ def _mapped(cell: Column, kind: DataType, change: Callable[[Column], Column]) ->
         return cell
     match kind:
         case StructType():
-            parts = [_mapped(cell[each.name], each.dataType, change).alias(each.name) for each in kind.fields]
+            parts = [_mapped(cell[field.name], field.dataType, change).alias(field.name) for field in kind.fields]
             return F.when(cell.isNotNull(), F.struct(*parts))
         case ArrayType(elementType=inner):
-            return F.transform(cell, lambda each: _mapped(each, inner, change))
+            return F.transform(cell, lambda item: _mapped(item, inner, change))
         case MapType(keyType=StringType(), valueType=inner):
             return F.transform_values(cell, lambda _, value: _mapped(value, inner, change))
     assert isinstance(kind, MapType)
     forth = change is F.map_entries
 
-    def entry(each: Column) -> Column:
-        key, value = (_mapped(each[name], one, change) for name, one in (("key", kind.keyType), ("value", inner)))
+    def changed(entry: Column) -> Column:
+        key = _mapped(entry["key"], kind.keyType, change)
+        value = _mapped(entry["value"], kind.valueType, change)
         return F.struct(key.alias("key"), value.alias("value"))
 
-    inner = kind.valueType
-    return F.transform(change(cell), entry) if forth else change(F.transform(cell, entry))
+    return F.transform(change(cell), changed) if forth else change(F.transform(cell, changed))
 
 
 def _has_odd_maps(kind: Any) -> bool:
@@ -136,7 +144,7 @@ def _has_odd_maps(kind: Any) -> bool:
 
     match kind:
         case StructType():
-            return any(_has_odd_maps(each.dataType) for each in kind.fields)
+            return any(_has_odd_maps(field.dataType) for field in kind.fields)
         case ArrayType():
             return _has_odd_maps(kind.elementType)
         case MapType():

@@ -1,7 +1,7 @@
 """Reads events into DataFrames, batch and streaming: each format becomes the same columns.
 
-A record that is no event becomes a row with nothing but its `flaw`, so it can neither stop a job nor get
-lost: `match` and `detect` pass over it, `dead_letters` gives it.
+A record that is not an event becomes a row with only a `flaw`, so it can neither stop a job nor get lost: `match` and
+`detect` skip it, `dead_letters` returns it.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ _SUFFIXES: Final = {
 _COMPRESSED = (".gz", ".bz2", ".zst")
 _ROWS = 4096
 _NAMELESS = "\x00"
-"""Stands for the source while lines are decoded: no id of a producer begins so."""
+"""The name of the source while lines are decoded: no producer's id begins with it."""
 
 
 @named_options
@@ -101,7 +101,7 @@ def read_events(
     def read(*, stream: bool) -> DataFrame:
         if chosen == "broker":
             return _broker_log(spark, str(path), stream=stream, stamp=stamp, options=dict(given))
-        # A relative path is meant from here, which need not be where Spark was started.
+        # A relative path is relative to this process, not to the folder in which Spark was started.
         place = str(Path(path).absolute()) if Path(path).exists() else str(path)
         reader = _Reader(spark, place, stream, given)
         if chosen == "csv":
@@ -169,13 +169,13 @@ class _Reader:
     def parquet(self, columns: RecordMapping | None, keep: Keep, computed: Computed) -> DataFrame:
         base = self._base()
         if self.stream:
-            # A stream must know its columns beforehand; those of the files that are there are taken.
+            # A stream needs its schema beforehand: that of the existing files.
             schema = EVENTS_SCHEMA if columns is None else self.spark.read.parquet(self.path).schema
             base = base.schema(schema)
         rows = base.parquet(self.path)
         if columns is not None:
             return events_from_columns(rows, columns, computed=computed, keep=keep)
-        # Options may mean anything to the reader of Spark.
+        # With options, only Spark's reader knows how to read.
         return as_events(rows) if self.stream or self.options else remember(as_events(rows), parquet_origin(rows))
 
     def csv(self, columns: RecordMapping | None, keep: Keep, computed: Computed) -> DataFrame:
@@ -185,6 +185,7 @@ class _Reader:
                 hint="give columns=RecordMapping(id=…, time=…, attributes=[…])",
             )
         from pyspark.sql import functions as F
+        from pyspark.sql.types import StringType, StructField, StructType
 
         names = self._header()
         columns = bound(columns, [*names, *(computed or ())], _fold(self.spark))
@@ -192,17 +193,17 @@ class _Reader:
         if table is not None:
             file_options = {key: value for key, value in self.options.items() if key.lower() in FILE_OPTIONS}
             lines = (self.spark.readStream if self.stream else self.spark.read).options(**file_options).text(self.path)
-            # Folders that stand for columns are Spark's.
+            # Only Spark reads columns from the names of folders.
             if lines.columns == ["value"]:
                 return csv_events(lines, table, stream=self.stream)
-        schema = ", ".join(f"`{name}` string" for name in [*names, BROKEN])
+        schema = StructType([StructField(name, StringType()) for name in [*names, BROKEN]])
         options = {**self._csv_options(), "mode": "PERMISSIVE", "columnNameOfCorruptRecord": BROKEN, **self.options}
         reader = (self.spark.readStream if self.stream else self.spark.read).options(**options)
         rows = reader.schema(schema).csv(self.path).select("*", F.col("_metadata.file_name").alias(SOURCE))
         return events_from_columns(rows, columns, computed=computed, keep=keep, broken=BROKEN, source=SOURCE)
 
     def _own_csv(self, columns: RecordMapping, names: list[str]) -> CsvTable | None:
-        """How workers read the table; nothing where only Spark's reader knows how."""
+        """How workers read the table; None if only Spark's reader can."""
         options = {key.lower(): value for key, value in self.options.items() if key.lower() not in FILE_OPTIONS}
         separators = {options.pop(name) for name in SEPARATOR_OPTIONS if name in options} or {","}
         zone = self.spark.conf.get("spark.sql.session.timeZone") or ""
@@ -219,18 +220,18 @@ class _Reader:
         return CsvTable(tuple(names), replace(columns, zone=_zones(columns, zone), constants=constants), separator)
 
     def _header(self) -> list[str]:
-        """The names in the first line, in the order of the file: CSV columns are found by place."""
+        """The names in the first line, in the order of the file: CSV columns are found by position."""
         options = {**self._csv_options(), **self.options}
         return [name for name in self.spark.read.options(**options).csv(self.path).columns if name]
 
     @staticmethod
     def _csv_options() -> dict[str, str]:
-        """A quote within quotes is written twice (RFC 4180); Spark for itself would have a backslash before it."""
+        """A quote within quotes is doubled (RFC 4180); by default, Spark expects a backslash before it."""
         return {"header": "true", "escape": '"'}
 
 
-BROKEN: Final = "_broken"
-SOURCE: Final = "_source"
+BROKEN: Final = "_likewise_broken"
+SOURCE: Final = "_likewise_source"
 SEPARATOR_OPTIONS: Final = ("sep", "delimiter")
 FILE_OPTIONS: Final = frozenset(
     {
@@ -283,8 +284,8 @@ class Decoder:
         return self._documents(record, source, on_error)
 
     def _lines(self, lines: list[bytes], sources: list[str], on_error: OnError) -> Iterator[Event]:
-        """One event a line. Where a line stands in its file is not known here: flaws have no line, and an event
-        without an id gets a hash of its content."""
+        """One event a line. Line numbers are unknown here: flaws have none, and an event without an id gets a digest of
+        its content."""
 
         def reject(flaw: BadRecord) -> None:
             on_error(BadRecord(sources[flaw.line or 0], None, flaw.reason, flaw.raw, flaw.hint))
@@ -318,7 +319,7 @@ class Decoder:
 
 
 def _zones(columns: RecordMapping, session: str) -> str | dict[str, str]:
-    """The zones of times that name none: where the mapping gives none, that of the session."""
+    """The zones of times without one: those of the mapping, else that of the session."""
     return {"*": session, **columns.zone} if isinstance(columns.zone, Mapping) else columns.zone or session
 
 
@@ -332,8 +333,7 @@ def _guess(path: str) -> str:
     if known is not None:
         return known
     folder = Path(path)
-    hidden = (".", "_")
-    files = (each.name for each in folder.rglob("*") if each.is_file() and not each.name.startswith(hidden))
+    files = (file.name for file in folder.rglob("*") if file.is_file() and not _is_hidden(file.relative_to(folder)))
     kinds = {kind for kind in map(_suffix_format, files) if kind is not None} if folder.is_dir() else set()
     if len(kinds) == 1:
         return kinds.pop()
@@ -347,7 +347,13 @@ def _guess(path: str) -> str:
     raise BuildError(why, hint=f"give format=, one of {', '.join(FORMATS)}")
 
 
+def _is_hidden(path: Path) -> bool:
+    """Whether Spark ignores a file: its name, or that of a folder above it, begins with `.` or `_`."""
+    return any(part.startswith((".", "_")) and "=" not in part for part in path.parts)
+
+
 def _suffix_format(name: str) -> str | None:
+    name = name.lower()
     for suffix in _COMPRESSED:
         name = name.removesuffix(suffix)
     return next((kind for suffix, kind in _SUFFIXES.items() if name.endswith(suffix)), None)

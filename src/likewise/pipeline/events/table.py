@@ -35,6 +35,7 @@ from likewise.pipeline.events.frame import (
     Keep,
     column,
     folding,
+    refuse_twin_fields,
     watermark_of,
     with_metadata,
 )
@@ -48,14 +49,14 @@ UNEVEN_ROW: Final = "the row has another number of cells"
 
 
 def check_mapping(mapping: object) -> None:
-    """Refuse what is no mapping, such as a dictionary."""
+    """Refuse anything but a `RecordMapping`, such as a dictionary."""
     if not isinstance(mapping, RecordMapping):
         hint = "such as RecordMapping(id='key', time='at'), from likewise.events"
         raise BuildError(f"a mapping of columns cannot be {type(mapping).__name__}", hint=hint)
 
 
 def bound(mapping: RecordMapping, present: Sequence[str], fold: Callable[[str], str] = str) -> RecordMapping:
-    """A mapping with names as the table spells them; one that is no column and no path is refused."""
+    """A mapping with names as the table spells them; a name that is neither a column nor a path is refused."""
     if not mapping.complete:
         raise BuildError("a mapping is not guessed on Spark", hint="name the columns that it needs")
 
@@ -77,7 +78,7 @@ def bound(mapping: RecordMapping, present: Sequence[str], fold: Callable[[str], 
 
 
 def _roles(mapping: RecordMapping, spelt: Callable[[str], str]) -> dict[str, Any]:
-    """The fields of each role that the table has: of several, one is enough."""
+    """The fields of each role that the table has; each role needs at least one of its fields."""
     names: dict[str, str] = {}
     missing: dict[str, BuildError] = {}
     for name, role in ((name, role) for role, fields in mapping.used.items() for name in fields):
@@ -103,7 +104,7 @@ def _roles(mapping: RecordMapping, spelt: Callable[[str], str]) -> dict[str, Any
 def _spelt(name: str, present: Sequence[str], fold: Callable[[str], str]) -> str:
     if name in present:
         return name
-    alike = [each for each in present if fold(each) == fold(name)]
+    alike = [other for other in present if fold(other) == fold(name)]
     if len(alike) == 1:
         return alike[0]
     if len(alike) > 1:
@@ -111,7 +112,7 @@ def _spelt(name: str, present: Sequence[str], fold: Callable[[str], str]) -> str
     root, *rest = _path_steps(name)
     if not rest and root != name:
         return _spelt(root, present, fold)
-    if rest and any(fold(each) == fold(root) for each in present):
+    if rest and any(fold(other) == fold(root) for other in present):
         return name
     near = get_close_matches(name, present, n=1)
     hint = f"did you mean {near[0]!r}?" if near else f"it has {', '.join(present)}"
@@ -129,7 +130,7 @@ def _path_steps(path: str) -> list[str]:
 
 
 def _refuse_twins(names: Sequence[str], fold: Callable[[str], str]) -> None:
-    """Two columns that Spark cannot tell apart are refused here; its own error fills the screen."""
+    """Refuse two columns that Spark cannot tell apart; its own error fills the screen."""
     known: dict[str, str] = {}
     for name in names:
         twin = known.get(fold(name))
@@ -139,13 +140,13 @@ def _refuse_twins(names: Sequence[str], fold: Callable[[str], str]) -> None:
 
 
 class TableCell(NamedTuple):
-    """A column of a table as it was resolved: the expression, its type, and what it is called."""
+    """A resolved column of a table: the expression, its type and its name."""
 
     value: Column
     kind: DataType
     label: str
     parts: int = 0
-    """Of how many columns it was joined."""
+    """The number of columns that were joined to it."""
 
 
 @named_options
@@ -158,15 +159,15 @@ def events_from_columns(
     broken: str | None = None,
     source: str | None = None,
 ) -> DataFrame:
-    """Events from a table of cells; the whole work is done by Spark's own expressions.
+    """Events from the columns of a table, by Spark's own expressions alone.
 
     A field of the mapping is a column, or the path of a field in a struct or map (`device.name`); `computed` adds
     columns made of others, by name, as `withColumns` does. Structs and maps are flattened by path, arrays are several
     values. A text that reads as a number, a boolean or a timestamp is one, unless `kinds` says otherwise for its
     column. Times without a zone are in that of the session. A row without a value in any attribute, without its id, or
-    whose time cannot be read, is no event: it gets a `flaw`. `keep` are columns of the table that stay beside those of
-    the event (`"*"`: all with other names). `broken` and `source` are columns of the table that have the text of a row
-    that could not be read, and the file of each.
+    whose time cannot be read, gets a `flaw` instead. `keep` names columns of the table that stay beside those of the
+    event (`"*"`: all with other names). `broken` and `source` are columns of the table with the text of an unreadable
+    row and with the file of each row.
     """
     from pyspark.sql import functions as F
 
@@ -202,7 +203,7 @@ def events_from_columns(
 
 
 def with_computed(table: DataFrame, computed: Mapping[str, Column] | None) -> DataFrame:
-    """The table with columns made of others; what Spark cannot make is refused here."""
+    """The table with computed columns; expressions that Spark cannot resolve are refused."""
     from pyspark.errors import AnalysisException
     from pyspark.sql import Column as AnyColumn
 
@@ -215,7 +216,7 @@ def with_computed(table: DataFrame, computed: Mapping[str, Column] | None) -> Da
         return table
     try:
         wider = table.withColumns(dict(computed))
-        wider.schema  # noqa: B018 - over Spark Connect, a plan is looked at only when someone asks
+        wider.schema  # noqa: B018 - over Spark Connect, this analyses the plan
     except AnalysisException as error:
         reason = str(error).partition("SQLSTATE")[0].strip().splitlines()[0]
         raise BuildError(f"a computed column cannot be made: {reason}", hint="check its names and types") from None
@@ -254,7 +255,7 @@ def _event_columns(mapping: RecordMapping, *, filed: bool, watermark: Mapping[st
 def kept_columns(
     keep: Keep, present: Sequence[str], *, taken: Sequence[str], fold: Callable[[str], str] = str
 ) -> list[str]:
-    """The columns that go through beside ours, checked: `"*"` is all whose names are free.
+    """The checked names of the columns to keep; `"*"` is all whose names are not `taken`.
 
     >>> kept_columns("*", ["id", "tenant"], taken=["id", "time"]), kept_columns(["tenant"], ["tenant"], taken=["id"])
     (['tenant'], ['tenant'])
@@ -264,6 +265,9 @@ def kept_columns(
         return [name for name in present if fold(name) not in ours]
     chosen = [_spelt(name, present, fold) for name in ([keep] if isinstance(keep, str) else keep)]
     for name in chosen:
+        if name not in present:
+            root = _spelt(_path_steps(name)[0], present, fold)
+            raise BuildError(f"{name!r} is a field; only whole columns can be kept", hint=f"keep the column {root!r}")
         if fold(name) in ours:
             raise BuildError(f"the column {name!r} cannot be kept beside ours", hint="rename it first")
     return list(dict.fromkeys(chosen))
@@ -276,7 +280,7 @@ class _Plan(NamedTuple):
     own: dict[str, list[TableCell]]
     chosen: list[tuple[str, str, TableCell]]
     nested: list[FieldPath]
-    """Fields within columns that are not attributes, since they have another use and attributes were not chosen."""
+    """Fields within columns that are not attributes, because they have another role and attributes were not chosen."""
 
     @classmethod
     def of(cls, table: DataFrame, mapping: RecordMapping, present: Sequence[str]) -> _Plan:
@@ -302,12 +306,12 @@ class _Plan(NamedTuple):
             if cell.kind.typeName() in (*NO_ID, *_UNWRITTEN):
                 raise refusal(cell.label, cell.kind, "cannot be an id")
         texts = [cell.value.cast("string") for cell in cells]
-        # Of several columns the first with a value; a single one stays as it is.
+        # Of several columns, the first with a value counts.
         texts = [F.when(text != "", text) for text in texts] if len(texts) > 1 else texts
         return F.coalesce(*texts) if texts else F.lit(None).cast("string")
 
     def moment(self, role: str) -> Column:
-        """The time of a role: of several columns the first with a value, even if that is not a time."""
+        """The time of a role: of several columns, the first with a value, even if it is not a time."""
         from pyspark.sql import functions as F
 
         made = F.lit(None).cast("timestamp")
@@ -318,7 +322,7 @@ class _Plan(NamedTuple):
         return made
 
     def unread(self) -> Column:
-        """Which times are there and cannot be read: an array of whether, for time, end, and a part of any of them."""
+        """Three flags: the time cannot be read, the end cannot be read, a part of a joined time is missing."""
         from pyspark.sql import functions as F
 
         def there(role: str) -> Column:
@@ -373,7 +377,7 @@ _HALF_TIME: Final = "a part of the time is missing"
 
 
 def _whole(name: str, cells: Sequence[TableCell]) -> TableCell:
-    """The cell of a name: that of a column, or the texts of those that are a time together."""
+    """The cell of a name: its column, or the joined texts of the columns that form a time together."""
     from pyspark.sql import functions as F
     from pyspark.sql.types import StringType
 
@@ -386,7 +390,7 @@ def _whole(name: str, cells: Sequence[TableCell]) -> TableCell:
 
 
 def _has_value(cell: TableCell) -> Column:
-    """Whether a cell has a value; an empty text is none."""
+    """Whether a cell has a value; an empty text counts as none."""
     from pyspark.sql import functions as F
 
     is_text = cell.kind.typeName().partition("(")[0] in ("string", "char", "varchar")
@@ -408,6 +412,8 @@ def _resolved(table: DataFrame, names: Sequence[str], present: Sequence[str]) ->
     except AnalysisException as error:
         reason = str(error).partition("SQLSTATE")[0].strip().splitlines()[0]
         raise BuildError(f"the columns cannot be used: {reason}", hint="check the names and paths") from None
+    for field, name in zip(fields, names, strict=True):
+        refuse_twin_fields(field.dataType, name, folding(table))
     return [
         # Without its collation, which most functions refuse.
         TableCell(value.cast("string") if field.dataType.typeName() == "string" else value, field.dataType, name)
@@ -416,9 +422,9 @@ def _resolved(table: DataFrame, names: Sequence[str], present: Sequence[str]) ->
 
 
 def _steps(kind: Any, path: str, fold: Callable[[str], str]) -> FieldPath:
-    """The steps of a path as the schema spells them, if every one is there.
+    """The steps of a path as the schema spells them; a missing step is refused.
 
-    Spark's own error for this is long and on standard error.
+    Spark's own error is long and goes to standard error.
     """
     steps = list[str]()
     for name in _path_steps(path):
@@ -446,7 +452,7 @@ def _row(present: Sequence[str]) -> Column:
 
 
 def _digest(present: Sequence[str]) -> Column:
-    """What `row_id` makes of the cells of a line."""
+    """The digest that `row_id` makes of the cells of a line."""
     from pyspark.sql import functions as F
 
     cells = (F.coalesce(column(name).cast("string"), F.lit("")) for name in present)
@@ -454,7 +460,7 @@ def _digest(present: Sequence[str]) -> Column:
 
 
 def reasons(columns: RecordMapping) -> list[str]:
-    """What a row can lack to be an event; the first that holds is reported."""
+    """The possible flaws of a row; the first that applies is reported."""
     reasons = [NO_ATTRIBUTES]
     if columns.id is not None:
         reasons.append(f"no {' or '.join(columns.used['id'])}")

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -20,7 +21,7 @@ from likewise.pipeline.events.frame import column, folding
 from likewise.pipeline.joins.pairs import NEAR, SCORE, SMALL, NearColumn, TermPairs, WhyTask
 from likewise.pipeline.joins.rivals import one_to_one
 from likewise.pipeline.joins.sql import WHY, Meaning, Spaces
-from likewise.pipeline.options import glossary_text, named_options
+from likewise.pipeline.options import check_frame, glossary_text, named_options
 from likewise.semantics.nearest import TAG, Bar, Pairs
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ def pairs_of(names: Names) -> tuple[tuple[str, str], ...]:
         return tuple(names.items())
     if isinstance(names, tuple) and len(names) == 2 and all(isinstance(name, str) for name in names):
         return ((str(names[0]), str(names[1])),)
-    return tuple((each, each) if isinstance(each, str) else (each[0], each[1]) for each in names)
+    return tuple((name, name) if isinstance(name, str) else (name[0], name[1]) for name in names)
 
 
 def how_of(how: str) -> str:
@@ -90,6 +91,28 @@ class JoinSide:
     theme: str | None
     letter: str
 
+    @classmethod
+    def of(cls, frame: DataFrame, on: Sequence[str], equal: Sequence[str], theme: str | None, letter: str) -> JoinSide:
+        """A side with names as the table spells them; they are compared as Spark compares them."""
+        fold = folding(frame)
+        present = frame.columns
+        if len({fold(name) for name in present}) < len(present):
+            raise BuildError(
+                "a table has two columns of the same name", hint=f"rename one: there are {', '.join(present)}"
+            )
+
+        def spelt(name: str) -> str:
+            found = [other for other in present if fold(other) == fold(name)]
+            if found:
+                return found[0]
+            near = get_close_matches(name, present, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(present)}"
+            raise BuildError(f"there is no column {name!r} to join on", hint=hint)
+
+        return cls(
+            frame, tuple(map(spelt, on)), tuple(map(spelt, equal)), None if theme is None else spelt(theme), letter
+        )
+
     @property
     def keys(self) -> list[str]:
         """The names of the added keys by meaning."""
@@ -101,14 +124,8 @@ class JoinSide:
         return [f"_likewise_same{at}" for at in range(len(self.equal))]
 
     def check(self) -> None:
-        """Every column is there once, and holds text where it must."""
+        """Every column holds text where it must."""
         types = dict(self.frame.dtypes)
-        known = ", ".join(self.frame.columns)
-        if len(types) < len(self.frame.columns):
-            raise BuildError("a table has two columns of the same name", hint=f"rename one: there are {known}")
-        for name in (*self.on, *self.equal, *([self.theme] if self.theme else ())):
-            if name not in types:
-                raise BuildError(f"there is no column {name!r} to join on", hint=f"there are {known}")
         for name in self.on:
             if re.split(r"[( ]", types[name])[0] not in ("string", "char", "varchar"):
                 raise BuildError(
@@ -145,7 +162,7 @@ def new_names(
     added: Iterable[str],
     fold: Callable[[str], str] = str.lower,
 ) -> dict[str, str]:
-    """What the columns of the right side are called beside those of the left; no name comes twice.
+    """The names of the right side's columns in the result, distinct from those of the left.
 
     >>> new_names(["id", "word"], ["ID", "term"], suffix="_right", added=["relatedness"])
     {'ID': 'ID_right', 'term': 'term'}
@@ -192,29 +209,33 @@ def join_by_meaning(
     temperature: float | None = None,
     measure_options: Mapping[str, Any] | None = None,
 ) -> DataFrame:
-    """Join rows whose words mean nearly the same; adds `relatedness`, that of the terms of `on`.
+    """Join rows with terms of nearly the same meaning; adds the column `relatedness`.
 
-    With `evidence`, it is a probability that falls where another term of the right explains the left one better.
+    With `evidence`, relatedness is a probability, which is lower if another term of the right fits better.
 
     `on` is a column of both sides, a pair (left, right), or several as a list or mapping: then each pair must reach
-    the `threshold`, and `relatedness` is their geometric mean. Columns of `equal` must be equal besides. `best` keeps
-    that many nearest terms of the right for each term of the left; without a `threshold` any relatedness above 0
-    will do then, else 0.5 is asked for. The right side asks, in its words, and the left answers: a `fan` on the right
-    takes a `ceiling fan`. `themes` are columns with the tags of each row, for measures that use
-    them. `how` is inner, left, right, full, left_semi or left_anti; null joins nothing. `with_explanation` adds `why`,
-    the concepts that carry the score, `with_margin` adds
-    `margin`, by how much the score is above that of the best other partner. `one_to_one` gives each term one partner at
-    most, such that the sum of scores is greatest. Columns of the right that the left has too get the `suffix`.
-    `glossary` is a file of abbreviations and synonyms for `evidence`, which is read here. `competitors`, `background`,
-    `temperature` and `measure_options` go to the measure.
+    the `threshold`, and `relatedness` is their geometric mean. Columns of `equal` must also be equal. `best` keeps that
+    many nearest terms of the right for each term of the left. The threshold is 0.5 by default; with `best`, any
+    relatedness above 0 counts. The right side has the general term and the left the specific one: a `fan` on the right
+    takes a `ceiling fan`. `how` is inner, left, right, full, left_semi or left_anti; null joins nothing.
 
-    The left may be a stream. The distinct terms of the right come to the driver if there are no more than 20,000,
-    which a stream needs; otherwise both sides meet in blocks.
+    `with_explanation` adds `why`, the strongest reasons for the score. `with_margin` adds `margin`, the score minus
+    that of the best other partner. `one_to_one` gives each term at most one partner, so that the sum of scores is
+    greatest. Columns of the right that the left has too get the `suffix`.
+
+    `themes` are columns with the tags of each row, for measures that use them. `glossary` is a file of abbreviations
+    and synonyms for `evidence`; the driver reads it. `competitors`, `background`, `temperature` and `measure_options`
+    are options of the measure.
+
+    The left may be a stream. If the right has at most 20,000 distinct terms, they are collected on the driver; a stream
+    needs this. Otherwise both sides are compared in groups.
     """
     pairs, same = pairs_of(on), pairs_of(equal)
     tags = (None, None) if themes is None else pairs_of(themes)[0]
-    mine = JoinSide(left, tuple(a for a, _ in pairs), tuple(a for a, _ in same), tags[0], "left")
-    theirs = JoinSide(right, tuple(b for _, b in pairs), tuple(b for _, b in same), tags[1], "right")
+    for side in (left, right):
+        check_frame(side)
+    mine = JoinSide.of(left, [a for a, _ in pairs], [a for a, _ in same], tags[0], "left")
+    theirs = JoinSide.of(right, [b for _, b in pairs], [b for _, b in same], tags[1], "right")
     bar = Bar.of(threshold, best, themed=themes is not None)
     options = {"competitors": competitors, "background": background, "temperature": temperature}
     words = glossary_text(glossary, measure=measure)
@@ -235,7 +256,7 @@ def join_by_meaning(
 
 @dataclass(frozen=True)
 class MeaningJoin:
-    """Two sides, what is near enough, and how to put it together."""
+    """The two sides of a join, the measure and threshold, and the options of the result."""
 
     left: JoinSide
     right: JoinSide
@@ -248,16 +269,16 @@ class MeaningJoin:
 
     @property
     def half(self) -> bool:
-        """Whether only the left side's rows are asked for."""
+        """Whether the result has only rows of the left side."""
         return self.how in ("left_semi", "left_anti")
 
     @property
     def simple(self) -> bool:
-        """Whether one column decides alone, so that workers can choose the best."""
+        """Whether there is one column only, so that workers can choose the best."""
         return len(self.left.on) == 1 and not self.left.equal
 
     def check(self) -> None:
-        """What cannot work fails here, not in a task."""
+        """Refuse combinations that cannot work, before any task runs."""
         if not self.left.on:
             raise BuildError("a join by meaning needs a column to go by", hint="on='device' or on=('device', 'name')")
         for side in (self.left, self.right):
@@ -277,10 +298,10 @@ class MeaningJoin:
     def _check_settling(self) -> None:
         if not (self.margin or self.one_to_one):
             return
-        what = "one_to_one" if self.one_to_one else "with_margin"
+        option = "one_to_one" if self.one_to_one else "with_margin"
         if not self.simple or self.left.frame.isStreaming:
             raise BuildError(
-                f"{what} is for a batch joined by one column alone", hint="leave out equal and other columns"
+                f"{option} is for a batch joined by one column alone", hint="leave out equal and other columns"
             )
         if self.margin and self.half:
             raise BuildError("a join that keeps only the left side has no margins", hint="with_margin=False")
@@ -316,13 +337,13 @@ class MeaningJoin:
 
     @property
     def _single_scan(self) -> bool:
-        """Whether each row of the left can get the list of its near terms alone, so that it is read only once."""
+        """Whether each row of the left can get its list of near terms by itself, so that the left is read only once."""
         alone = self.simple or (len(self.left.on) == 1 and self.how == "inner" and self.bar.best is None)
         settled = self.margin or self.one_to_one or self.explain
         return alone and not settled and self._near[0].small is not None
 
     def streamed(self, renamed: dict[str, str]) -> DataFrame:
-        """Row by row: each gets the list of its near terms. The terms of a stream are never all there."""
+        """Row by row: each row gets its list of near terms. This works for streams, whose terms are never complete."""
         from pyspark.sql import functions as F
         from pyspark.sql.pandas.functions import arrow_udf
 
@@ -345,7 +366,7 @@ class MeaningJoin:
         if self.half:
             found = F.coalesce(F.size(LIST), F.lit(0)) > 0
             return listed.where(found if self.how == "left_semi" else ~found)
-        # Of `inline` alone Spark would infer that lists are not empty, and make each list twice to find that out.
+        # From `inline`, Spark would infer that lists are not empty, and compute each list twice to filter by that.
         pairs = listed.selectExpr(*(f"`{name}`" for name in map(_quoted, left.columns)), f"inline_outer({LIST})")
         pairs = pairs.withColumnsRenamed({"_likewise_near": self.right.keys[0]})
         right = self.right.keyed(renamed)
@@ -355,7 +376,7 @@ class MeaningJoin:
 
     @cached_property
     def _near(self) -> list[TermPairs]:
-        """The terms of each column of `on`; only where one column decides can workers keep the best alone."""
+        """The terms of each column of `on`; workers keep only the best if there is one column only."""
         bar = self.bar if self.simple else replace(self.bar, best=None)
         columns = [
             [side.keyed().select(key).where(f"{key} is not null") for key in side.keys]
@@ -402,7 +423,7 @@ class MeaningJoin:
         return ranked.where(F.col(RANK) <= self.bar.best).drop(RANK)
 
     def _why(self, pairs: DataFrame) -> DataFrame:
-        """Reasons take longest, so they are given last, and once for each pair."""
+        """Explanations take longest, so they are computed last, and once for each pair."""
         keys = [self.left.keys[0], self.right.keys[0]]
         task = WhyTask(self.meaning, self.bar.themed)
         reasons = pairs.select(*keys).distinct().mapInArrow(task, f"{keys[0]} string, {keys[1]} string, why {WHY}")
@@ -410,11 +431,11 @@ class MeaningJoin:
 
 
 def _settled(pairs: DataFrame) -> DataFrame:
-    """The best assignment of pairs, which come to the driver for it."""
+    """The best assignment of pairs, computed on the driver."""
     table = pairs.toArrow()
     codes = [table.column(at).combine_chunks().dictionary_encode().indices for at in (0, 1)]
-    left, right = (np.asarray(each.to_numpy(zero_copy_only=False), np.int64) for each in codes)
-    # Numbers for the places of rows, in the order of terms, so that every run settles alike.
+    left, right = (np.asarray(column.to_numpy(zero_copy_only=False), np.int64) for column in codes)
+    # Pairs in the order of terms, so that every run gives the same assignment.
     order = np.lexsort((right, left))
     scores = table.column(2).to_numpy().astype(np.float32)
     chosen = one_to_one(Pairs(left[order], right[order], scores[order]))

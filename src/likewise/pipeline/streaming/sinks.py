@@ -1,8 +1,8 @@
-"""Where the rows of a micro-batch go: files, the console, an MQTT broker, a webhook.
+"""Sinks for the rows of a micro-batch: files, the console, an MQTT broker, a webhook.
 
-A sink is called with a batch and its number and may be called again with the same after a crash. Files are
-exactly once: a batch has a folder of its own, which is written anew. Messages are remembered in a ledger once
-the whole batch is out, so only a batch that was cut off in the middle is sent twice, under the same keys.
+A sink is called with a batch and its number, and after a crash again with the same batch. Files are exactly once: each
+batch has its own folder, which is overwritten. Messages are at least once: a ledger stores the number of a batch that
+was sent completely, so only an interrupted batch is sent twice, with the same keys.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
@@ -17,6 +18,7 @@ import pyarrow as pa
 
 from likewise.delivery import Ledger, MqttPublisher, Webhook, client_name
 from likewise.errors import BuildError, DeliveryError
+from likewise.pipeline.options import Span, seconds
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -28,7 +30,7 @@ class Sink(Protocol):
     """Takes the rows of one micro-batch."""
 
     def __call__(self, rows: DataFrame, batch: int) -> None:
-        """Write them; doing it again changes nothing, or repeats the same keys."""
+        """Write them; a repeated call changes nothing, or sends the same keys."""
         ...
 
 
@@ -36,7 +38,7 @@ class Sink(Protocol):
 class FileSink:
     """Parquet or JSON files, a folder `batch=N` for each micro-batch: exactly once."""
 
-    path: str
+    path: str | Path
     format: str = "parquet"
 
     def __post_init__(self) -> None:
@@ -44,7 +46,7 @@ class FileSink:
             raise BuildError(f"files cannot be {self.format!r}", hint="parquet or json")
 
     def __call__(self, rows: DataFrame, batch: int) -> None:
-        rows.write.mode("overwrite").format(self.format).save(f"{self.path.rstrip('/')}/batch={batch}")
+        rows.write.mode("overwrite").format(self.format).save(f"{str(self.path).rstrip('/')}/batch={batch}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,21 +64,22 @@ class ConsoleSink:
 class MqttSink:
     """One message for each row, QoS 1, on the topic with `{column}` filled in from the row.
 
-    `{subscription}` is the pattern's name too. A broker that goes away is waited for, `patience` seconds long.
+    `{subscription}` is the pattern's name too. If the broker is away, the sink waits for `patience` (seconds, or a
+    duration) before it fails.
     """
 
     broker: str
-    ledger: str
+    ledger: str | Path
     topic: str = "likewise/{subscription}"
     client: str | None = None
-    patience: float = 60.0
+    patience: float | Span = 60.0
 
     def __call__(self, rows: DataFrame, batch: int) -> None:
         ledger = Ledger(self.ledger)
         if ledger.has(batch):
             return
-        client = self.client or client_name(self.ledger)
-        with MqttPublisher(self.broker, client=client, patience=self.patience) as outgoing:
+        client = self.client or client_name(str(self.ledger))
+        with MqttPublisher(self.broker, client=client, patience=seconds(self.patience)) as outgoing:
             for at, row in enumerate(in_order(rows)):
                 outgoing.send(self._topic(row), _encode({"key": f"{batch}-{at}", **row}))
         ledger.add(batch)
@@ -86,7 +89,7 @@ class MqttSink:
             topic = self.topic.format_map({"subscription": row.get("pattern"), **row})
         except KeyError as error:
             raise DeliveryError(f"rows have no {error} for the topic {self.topic}", hint=f"{', '.join(row)}") from None
-        # What stands for other topics cannot be in the name of one.
+        # Wildcards are not allowed in the name of a topic.
         return topic.replace("+", "_").replace("#", "_")
 
 
@@ -94,13 +97,13 @@ class MqttSink:
 class WebhookSink:
     """POSTs the rows as JSON arrays; `Idempotency-Key` names batch and part, so a receiver can drop repeats.
 
-    A receiver that does not answer, or answers 429 or 5xx, is tried again for `patience` seconds.
+    If a receiver does not answer, or answers 429 or 5xx, requests are retried for `patience` (seconds, or a duration).
     """
 
     url: str
-    ledger: str
+    ledger: str | Path
     size: int = 1000
-    patience: float = 60.0
+    patience: float | Span = 60.0
     headers: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -116,13 +119,13 @@ class WebhookSink:
         ledger.add(batch)
 
     def _hook(self) -> Webhook:
-        return Webhook(self.url, self.patience, self.headers)
+        return Webhook(self.url, seconds(self.patience), self.headers)
 
 
 def in_order(rows: DataFrame) -> list[dict[str, Any]]:
-    """Rows in an order that depends on nothing but themselves, so that a repeat gives the same keys.
+    """Rows in an order that depends only on their content, so that a repeated batch has the same keys.
 
-    Sorted here and not by Spark, which would work out the batch twice to do it, and count its events twice.
+    They are sorted here because Spark would compute the batch twice for that, and count its events twice.
     """
     return sorted(records(rows), key=_encode)
 

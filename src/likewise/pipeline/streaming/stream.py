@@ -1,8 +1,8 @@
-"""Streams from end to end: a source, matches or detections, a sink, and dead letters beside it.
+"""Streams from end to end: a source, matches or detections, a sink, and a sink for dead letters.
 
-One stream at a time runs on a checkpoint. The JVM holds the lock, since it is the JVM that writes there: a driver that
-was killed leaves its JVM behind for a second or two, in which it may yet finish what it was at. A stream that is
-started again at once waits for it; one that is started beside another is refused.
+Only one stream at a time runs on a checkpoint. The JVM holds the lock, because the JVM writes there: after its driver
+was killed, it may run and write for another second or two. A stream that is restarted at once waits for it; a second
+stream is refused.
 """
 
 from __future__ import annotations
@@ -11,19 +11,21 @@ import contextlib
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from likewise.composite import BUCKETS
 from likewise.errors import BuildError
 from likewise.events import Event, RecordMapping
+from likewise.matching import Background
 from likewise.pipeline.background import KeptSample, peeked
 from likewise.pipeline.detection.batch import DetectOptions, detect_with
 from likewise.pipeline.events.frame import Keep, dead_letters
 from likewise.pipeline.events.read import decode_records, read_events
 from likewise.pipeline.events.transfer import remember_peek
 from likewise.pipeline.matching import match_with
-from likewise.pipeline.options import Span, microseconds, named_options
+from likewise.pipeline.options import Span, Subscriptions, check_frame, interests, microseconds, named_options
 from likewise.pipeline.session import jvm_thread
 from likewise.pipeline.streaming.sinks import Sink
 from likewise.pipeline.streaming.subscriptions import FixedRecipe, RecipeSource, SubscriptionTable
@@ -39,7 +41,7 @@ SOURCES = ("files", "rate", "socket", "mqtt", "broker")
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """What a stream keeps in its checkpoint folder, beside Spark's own."""
+    """The folders and files of a stream in its checkpoint, beside Spark's own."""
 
     checkpoint: str
 
@@ -49,12 +51,12 @@ class Places:
 
     @property
     def pins(self) -> str:
-        """Which subscriptions each batch had."""
+        """The subscriptions of each batch."""
         return f"{self.checkpoint}/subscriptions"
 
     @property
     def ledger(self) -> str:
-        """Which batch was delivered last."""
+        """The number of the last delivered batch."""
         return f"{self.checkpoint}/delivered"
 
     @property
@@ -64,7 +66,7 @@ class Places:
 
     @property
     def spool(self) -> str:
-        """MQTT messages that Spark may ask for again."""
+        """MQTT messages that Spark may read again."""
         return f"{self.checkpoint}/spool"
 
 
@@ -161,7 +163,7 @@ _READERS: dict[str, Callable[[Any, dict[str, str], Places, RecordMapping | None]
 
 @dataclass(frozen=True, slots=True)
 class MatchBatch:
-    """Matches one micro-batch with the subscriptions pinned to it; run again it does the same again."""
+    """Matches one micro-batch with the subscriptions pinned to it; a repeated batch gives the same result."""
 
     source: RecipeSource
     sink: Sink
@@ -176,7 +178,7 @@ class MatchBatch:
         if self.letters is None and (sample is None or sample.is_settled(rows.sparkSession, batch)):
             self._match(rows, batch, recipe, sample)
             return
-        # What is looked at twice is worked out once, and counted once.
+        # Rows that are used twice are computed once, and counted once.
         held = rows.persist()
         try:
             self._match(held, batch, recipe, sample)
@@ -196,7 +198,7 @@ class MatchBatch:
 
 @dataclass(frozen=True, slots=True)
 class DetectBatch:
-    """Takes the detections of one micro-batch, and what was refused, to where each belongs."""
+    """Sends the detections of one micro-batch to their sink, and the refused events to theirs."""
 
     sink: Sink
     letters: Sink | None = None
@@ -204,7 +206,7 @@ class DetectBatch:
     def __call__(self, rows: DataFrame, batch: int) -> None:
         held = rows.persist()
         try:
-            # A sink may look at a part only, or twice: state must be worked out once, and in all places.
+            # A sink may read a part of the rows, or read them twice; state must be updated once, in all partitions.
             held.count()
             self.sink(held.where("flaw is null").drop("flaw"), batch)
             if self.letters is not None:
@@ -222,19 +224,20 @@ def write_letters(rows: DataFrame, sink: Sink, batch: int) -> None:
 
 @dataclass(frozen=True)
 class Stream:
-    """A stream ready to start: what is read, what is looked for, where it goes.
+    """A stream ready to start: its events, its subscriptions, and the sink of its results.
 
-    `trigger` is Spark's: `{"availableNow": True}` takes what is there and ends, `{"processingTime": "5 seconds"}`
-    goes on for ever. `heartbeat` lets the event time of a live feed go on with the clock, and `keep` names columns of
-    the input that go through (see `detect`). The stream learns a background from its first micro-batches, or, to
-    detect, from the events that are there when it first starts; `background=None` switches that off, and one that
-    the recipe has is kept.
+    `source` is subscriptions in any form that `match` takes, a `Recipe`, or a `SubscriptionTable` that may change while
+    the stream runs. `trigger` is Spark's: `{"availableNow": True}` processes the events that are there and ends,
+    `{"processingTime": "5 seconds"}` runs until it is stopped. `heartbeat` advances the event time of a live feed with
+    the clock, and `keep` names columns of the input that the results have too (see `detect`). By default, the stream
+    samples a background from its first micro-batches, or, for detection, from the events that are there when it first
+    starts. A background may be given instead, None switches it off, and one that the recipe has is kept.
     """
 
     events: DataFrame
-    source: FixedRecipe | SubscriptionTable
+    source: FixedRecipe | SubscriptionTable | Subscriptions
     sink: Sink
-    checkpoint: str
+    checkpoint: str | Path
     what: Literal["matches", "detections"] | None = None
     dead_letters: Sink | None = None
     trigger: Mapping[str, Any] = field(default_factory=dict)
@@ -245,48 +248,70 @@ class Stream:
     max_ahead: Span | None = None
     heartbeat: Span | None = None
     keep: Keep = ()
-    background: Literal["stream"] | None = "stream"
+    background: Background | Literal["stream"] | None = "stream"
 
     def __post_init__(self) -> None:
+        if not callable(self.sink):
+            raise BuildError(f"a sink cannot be {self.sink!r}", hint="such as FileSink('matches')")
+        if self.what not in (None, "matches", "detections"):
+            raise BuildError(f"a stream cannot return {self.what!r}", hint="matches or detections")
+        if not isinstance(self.background, Background) and self.background not in ("stream", None):
+            raise BuildError(f"{self.background!r} is no background", hint="give Background.of(events), or None")
         if self.heartbeat is not None and self.trigger.get("availableNow"):
             raise BuildError("a heartbeat is for streams that go on", hint="leave out the heartbeat, or --once")
 
     def start(self) -> StreamingQuery:
         """Start the stream: matches, or detections if `what` says so or the subscriptions are patterns."""
-        place = self.checkpoint if "://" in self.checkpoint else str(Path(self.checkpoint).absolute())
+        check_frame(self.events)
+        checkpoint = str(self.checkpoint)
+        place = checkpoint if "://" in checkpoint else str(Path(checkpoint).absolute())
         claim = CheckpointLock.take(self.events.sparkSession, place)
         try:
             query = self._start(Places(place))
-        except BaseException:  # whatever it was, the checkpoint is free again
+        except BaseException:  # also on Ctrl-C, the lock is released
             claim.release()
             raise
         claim.until_over(query)
         return query
 
     def _start(self, places: Places) -> StreamingQuery:
-        if (self.what or self._guess()) == "detections":
-            return self._detections(places)
+        source = self._recipes()
+        recipe = source.current()
+        if self.what == "detections" or (self.what is None and recipe.patterns):
+            return self._detections(source, places)
         if self.heartbeat is not None:
             raise BuildError("a heartbeat is for patterns", hint="single events are matched as they come")
-        sample = self._sample(places, first=list)
-        batch = MatchBatch(self.source, self.sink, self.dead_letters, self.with_explanation, self.keep, sample)
+        if not recipe.profiles and isinstance(source, FixedRecipe):
+            raise BuildError("there is no subscription to match", hint="such as {'hot': '{temp > 30}'}")
+        # Wrong columns are refused here, where the stream starts, and not in its first batch.
+        match_with(self.events, recipe.single_events(), keep=self.keep)
+        sample = self._sample(source, places, first=list)
+        batch = MatchBatch(source, self.sink, self.dead_letters, self.with_explanation, self.keep, sample)
         return self._query(self.events, batch, places.query)
 
-    def _guess(self) -> str:
-        return "detections" if self.source.current().patterns else "matches"
+    def _recipes(self) -> FixedRecipe | SubscriptionTable:
+        """The source of subscriptions, with the background if one was given."""
+        source = self.source
+        if not isinstance(source, FixedRecipe | SubscriptionTable):
+            source = FixedRecipe(source if isinstance(source, Recipe) else Recipe.of(interests(source)))
+        given = isinstance(self.background, Background) and source.current().may_learn
+        return source.informed(self.background) if given else source  # type: ignore[arg-type]  # a Background, as checked
 
-    def _sample(self, places: Places, *, first: Callable[[], list[Event]]) -> KeptSample | None:
-        """What is known of the stream, if it is to be learned and there is any use for it."""
-        recipe = self.source.current()
-        if self.background is None or not (recipe.learns if isinstance(self.source, FixedRecipe) else recipe.may_learn):
+    def _sample(
+        self, source: FixedRecipe | SubscriptionTable, places: Places, *, first: Callable[[], list[Event]]
+    ) -> KeptSample | None:
+        """The sample of the stream's first events, if it is to be taken and would change any score."""
+        recipe = source.current()
+        if self.background != "stream" or not (recipe.learns if isinstance(source, FixedRecipe) else recipe.may_learn):
             return None
         spark = self.events.sparkSession
         return KeptSample.begin(spark, places.background, query=places.query, first=first)
 
-    def _detections(self, places: Places) -> StreamingQuery:
-        sample = self._sample(places, first=lambda: peeked(self.events))
-        # Hits wait in the state, so what they were scored with stays as it was at first.
-        source = self.source if sample is None else self.source.informed(sample.start(self.events.sparkSession))
+    def _detections(self, source: FixedRecipe | SubscriptionTable, places: Places) -> StreamingQuery:
+        sample = self._sample(source, places, first=lambda: peeked(self.events))
+        if sample is not None:
+            # Hits wait in the state, so the background of the first start stays in force.
+            source = source.informed(sample.start(self.events.sparkSession))
         found = detect_with(self.events, source, self._options())
         return self._query(found, DetectBatch(self.sink, self.dead_letters), places.query)
 
@@ -303,21 +328,31 @@ class Stream:
 
     def _query(self, rows: DataFrame, sink: Callable[[DataFrame, int], None], checkpoint: str) -> StreamingQuery:
         writer = rows.writeStream.foreachBatch(sink).option("checkpointLocation", checkpoint)
-        return writer.trigger(**self.trigger).start() if self.trigger else writer.start()
+        trigger = {name: spark_interval(value) for name, value in self.trigger.items()}
+        return writer.trigger(**trigger).start() if trigger else writer.start()
 
 
 Stream.__init__ = named_options(Stream.__init__)  # type: ignore[method-assign]  # a misspelt field has a hint
+
+
+def spark_interval(value: Any) -> Any:
+    """A value of a trigger as Spark takes it: a `timedelta` as text.
+
+    >>> spark_interval(timedelta(seconds=1.5)), spark_interval(True)
+    ('1500 milliseconds', True)
+    """
+    return f"{(microseconds(value) or 0) // 1000} milliseconds" if isinstance(value, timedelta) else value
 
 
 # One stream at a time on a checkpoint.
 
 
 PATIENCE: Final = 20.0
-"""Seconds in which a JVM whose driver is gone has ended."""
+"""Seconds after which a JVM without its driver has ended."""
 _POLL = 0.1
 
 _mine: set[str] = set()
-"""What this process holds. It must not even open such a file again: closed, it would be unlocked."""
+"""Locks of this process. Opening and closing such a file again would release its lock."""
 
 
 class CheckpointLock:
@@ -329,7 +364,7 @@ class CheckpointLock:
 
     @classmethod
     def take(cls, spark: SparkSession, checkpoint: str, *, patience: float = PATIENCE) -> CheckpointLock:
-        """Wait for the checkpoint to be free and take it; over Spark Connect, and on an object store, just go on."""
+        """Wait until the checkpoint is free and lock it; over Spark Connect and on object stores, there is no lock."""
         jvm = getattr(spark, "_jvm", None)
         if jvm is None or "://" in checkpoint:
             return cls()
@@ -369,21 +404,21 @@ class CheckpointLock:
         return cls(path, file)
 
     def until_over(self, query: StreamingQuery) -> None:
-        """Hold it for as long as the query runs."""
+        """Hold the lock as long as the query runs."""
         if self._path is not None:
             jvm_thread(self._hold, query, name="likewise-claim")
 
     def release(self) -> None:
         """Give up the lock."""
         if self._path is not None:
-            # If the JVM is gone, so is its lock.
+            # If the JVM has ended, its lock is gone too.
             with contextlib.suppress(Exception):
                 self._file.close()
             _mine.discard(self._path)
             self._path = None
 
     def _hold(self, query: StreamingQuery) -> None:
-        # Only a JVM that is gone cannot be asked.
+        # The call fails only if the JVM has ended.
         with contextlib.suppress(Exception):
             while query.isActive:
                 time.sleep(_POLL)
