@@ -37,16 +37,16 @@ from likewise.pipeline import (
     read_events,
     register_related,
 )
-from likewise.pipeline.detection.batch import DetectOptions
+from likewise.pipeline.detection.batch import DetectOptions, batch_places
 from likewise.pipeline.detection.stream import (
     BOUNDED,
-    PARTITIONS,
     STORES_MEMORY,
     configure_state_store,
     layout_of,
     refuse_change,
     with_few_stores,
 )
+from likewise.pipeline.session import PARTITIONS
 from likewise.recipe import Recipe
 from likewise.semantics import Model
 
@@ -419,6 +419,22 @@ def test_a_new_stream_has_as_many_stores_as_cores_unless_the_session_says_so(mon
     held[PARTITIONS] = "64"
     with_few_stores(session, start)("out")
     assert seen == ["3", "3", "64"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "wanted"),
+    [
+        ({"spark.master": "local[2]", PARTITIONS: "200"}, 8),
+        ({"spark.master": "local[16]", PARTITIONS: "200"}, 32),
+        ({"spark.master": "local[2]", PARTITIONS: "64"}, 32),
+        ({"spark.master": "local[2]", PARTITIONS: "3"}, 3),
+        ({"spark.master": "spark://host:7077", PARTITIONS: "200"}, 32),
+        ({PARTITIONS: "200"}, 32),
+    ],
+)
+def test_a_local_batch_has_a_few_places_for_each_core(settings: dict[str, str], wanted: int) -> None:
+    """Unless the session sets the number of partitions."""
+    assert batch_places(SimpleNamespace(get=lambda key, default=None: settings.get(key, default)), 32) == wanted
 
 
 @pytest.mark.spark

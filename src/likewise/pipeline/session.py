@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import shutil
 import signal
 import sys
@@ -183,6 +184,23 @@ def _check_java(home: str | None) -> None:
         raise MissingError(
             "Spark needs Java 17 or later", hint="install a Java runtime, or name a server with --remote"
         )
+
+
+PARTITIONS: Final = "spark.sql.shuffle.partitions"
+UNTOUCHED: Final = "200"
+"""Spark's default."""
+
+
+def local_cores(master: str | None) -> int | None:
+    """The cores of a local master; None on a cluster.
+
+    >>> local_cores("local[3,4]"), local_cores("local"), local_cores("spark://host:7077")
+    (3, 1, None)
+    """
+    found = re.fullmatch(r"local(?:\[(\d+|\*)(?:,\s*\d+)?\])?", master or "")
+    if found is None:
+        return None
+    return (os.cpu_count() or 1) if found[1] == "*" else int(found[1] or 1)
 
 
 # Progress of Spark jobs: how many tasks are done, reported to a listener, locally and over Spark Connect.

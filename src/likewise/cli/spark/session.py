@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
-import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,7 +21,7 @@ def session(master: str | None, remote: str | None) -> Iterator[SparkSession]:
     from likewise.pipeline import spark_session
 
     mine = not _is_running()
-    # Spark's usual 200 would be 200 states to open in every micro-batch.
+    # With Spark's default, every micro-batch would open 200 state stores.
     settings = {"spark.sql.shuffle.partitions": str(partitions(master, remote))}
     spark = spark_session(master=master, remote=remote, settings=settings)
     try:
@@ -35,17 +33,15 @@ def session(master: str | None, remote: str | None) -> Iterator[SparkSession]:
 
 
 def partitions(master: str | None, remote: str | None) -> int:
-    """Over how many partitions a command shuffles: the cores of this machine, or what keys are spread over.
+    """The number of shuffle partitions of a command: the cores of a local master, else the number of key buckets.
 
     >>> partitions("local[3,4]", None), partitions("spark://host:7077", None)
     (3, 32)
     """
     from likewise.composite import BUCKETS
+    from likewise.pipeline.session import local_cores
 
-    local = re.fullmatch(r"local(?:\[(\d+|\*)(?:,\d+)?\])?", remote or master or "local[*]")
-    if local is None:
-        return BUCKETS
-    return int(local[1]) if (local[1] or "*") != "*" else os.cpu_count() or 1
+    return local_cores(remote or master or "local[*]") or BUCKETS
 
 
 def _is_running() -> bool:

@@ -37,12 +37,13 @@ from likewise.pipeline.options import (
     microseconds,
     named_options,
 )
-from likewise.pipeline.session import jvm_thread
+from likewise.pipeline.session import PARTITIONS, UNTOUCHED, jvm_thread, local_cores
 from likewise.pipeline.streaming.subscriptions import FixedRecipe, RecipeSource, SubscriptionTable
 from likewise.recipe import Recipe
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, Observation
+    from pyspark.sql.conf import RuntimeConfig
 
 DETECTIONS_SCHEMA: Final = (
     "pattern string, time timestamp, start timestamp, `end` timestamp, probability double, "
@@ -51,6 +52,8 @@ DETECTIONS_SCHEMA: Final = (
 """A row for each detection; `time` is when it became known, `events` are its members in the order of the pattern."""
 
 SECOND: Final = 1_000_000
+PLACES_PER_CORE: Final = 4
+"""More than one, so that the place of a frequent key does not hold up many other keys."""
 MEMBER_COLUMNS: Final = ("role", "id", "start", "end")
 
 _MEMBER = pa.struct([("role", pa.string()), ("id", pa.string()), ("start", MOMENT), ("end", MOMENT)])
@@ -188,11 +191,21 @@ def _with_kept(found: DataFrame, kept: Kept) -> DataFrame:
     return found.withColumn("events", F.transform(F.transform("events", opened), unpacked))
 
 
+def batch_places(conf: RuntimeConfig, buckets: int) -> int:
+    """The number of places of a batch job: `buckets`, but no more than shuffle partitions.
+
+    Every place is a task. If a local session has Spark's default number of partitions, a few places for each core are
+    enough: an idle task costs more than its share of a small table.
+    """
+    partitions = conf.get(PARTITIONS) or UNTOUCHED
+    cores = local_cores(conf.get("spark.master", None)) if partitions == UNTOUCHED else None
+    return min(buckets, int(partitions) if cores is None else cores * PLACES_PER_CORE)
+
+
 def _detect_batch(events: DataFrame, marked: DataFrame, *, source: RecipeSource, options: DetectOptions) -> DataFrame:
     from pyspark.sql import functions as F
 
-    conf = events.sparkSession.conf
-    places = min(options.buckets, int(conf.get("spark.sql.shuffle.partitions") or BUCKETS))
+    places = batch_places(events.sparkSession.conf, options.buckets)
     task = RouteTask(source, places, options.spread, options.max_ahead)
     routed = counted(over_events(marked, task, BATCH_SCHEMA, name="LikewiseRoute"))
     ordered = routed.repartitionById(places, F.col("part")).sortWithinPartitions("at", "start", "id")

@@ -32,6 +32,7 @@ from likewise.pipeline.detection.route import (
 )
 from likewise.pipeline.events.frame import FLAW, WATERMARK, watermark_of, with_metadata
 from likewise.pipeline.events.refusals import letter, over_records
+from likewise.pipeline.session import PARTITIONS, UNTOUCHED
 from likewise.pipeline.streaming.subscriptions import FixedRecipe, RecipeSource, Versions
 from likewise.recipe import Recipe
 
@@ -446,9 +447,6 @@ def _passing(method: Callable[..., Any]) -> Callable[..., Any]:
 
 GROUPS: Final = "GroupedData"
 """The name of Spark's class of grouped rows; Spark Connect has its own class of that name."""
-PARTITIONS: Final = "spark.sql.shuffle.partitions"
-UNTOUCHED: Final = "200"
-"""Spark's default."""
 
 
 def with_few_stores(spark: SparkSession, start: Callable[..., Any]) -> Callable[..., Any]:

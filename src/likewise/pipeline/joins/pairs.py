@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from likewise.errors import BuildError
 from likewise.pipeline.joins.rivals import margins_of, scoring
 from likewise.pipeline.joins.sql import ARROW_WHY, Meaning, reasons
+from likewise.pipeline.session import local_cores
 from likewise.semantics import Measure
 from likewise.semantics.nearest import CHUNK, Bar, NearestTerms, split
 
@@ -251,7 +252,9 @@ class TermPairs:
         """The number of cores, because more tasks would only start more workers. Spark Connect hides the number."""
         most = int(self.left.sparkSession.conf.get("spark.sql.shuffle.partitions") or 200)
         context: Any = getattr(self.left.sparkSession, "_sc", None)
-        return min(most, CONNECT_TASKS if context is None else int(context.defaultParallelism))
+        if context is not None:
+            return min(most, int(context.defaultParallelism))
+        return min(most, local_cores(self.left.sparkSession.conf.get("spark.master", None)) or CONNECT_TASKS)
 
 
 def _spread(terms: DataFrame, *, own: int, other: int, cell: str) -> DataFrame:
