@@ -74,7 +74,6 @@ def test_opposites_are_found_from_both_sides(opposites: Opposites, pair: str) ->
         "first one",
         "twentieth thirty",
         "hard coal",
-        "bus car",
         "room 112",
         "chilled cold",
         "overdue outstanding",

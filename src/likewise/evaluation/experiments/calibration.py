@@ -11,6 +11,7 @@ from likewise.evaluation.charts import reliability
 from likewise.evaluation.experiment import Experiment, ExperimentReport, ExperimentSettings, Row
 from likewise.evaluation.learning.hand_pairs import (
     OTHER_FIELDS,
+    TRADES,
     HandPair,
     accepted,
     accepted_by_half,
@@ -51,7 +52,8 @@ def run(settings: ExperimentSettings) -> list[ExperimentReport]:
     return [
         ExperimentReport("Hand-written pairs, at the default threshold",
                          accepted_by_half(pairs, scores, threshold=limit)),
-        _other_fields(measure, limit),
+        _more_pairs(measure, limit, OTHER_FIELDS, "Pairs of nine other fields"),
+        _more_pairs(measure, limit, TRADES, "Pairs of many trades, held out", held_out=True),
         ExperimentReport("Expected calibration error, ten bins", errors, ["it was calibrated on the first half"]),
         ExperimentReport("Reliability, held out", curves["held out"]),
         ExperimentReport("Other base rates, held out", [_rate(measure, held, wrong, limit) for wrong in RATES],
@@ -59,13 +61,13 @@ def run(settings: ExperimentSettings) -> list[ExperimentReport]:
     ]  # fmt: skip
 
 
-def _other_fields(measure: Measure, limit: float) -> ExperimentReport:
-    """Pairs of fields that were not used to make lists or weights."""
-    pairs = read_hand_pairs(OTHER_FIELDS)
+def _more_pairs(measure: Measure, limit: float, name: str, title: str, *, held_out: bool = False) -> ExperimentReport:
+    """The pairs of another list; only the held-out half if the scores were calibrated on the other half."""
+    pairs = [pair for pair in read_hand_pairs(name) if pair.held_out or not held_out]
     scores = score_pairs(measure, pairs)
     error = calibration_error(scores, np.array([pair.same for pair in pairs]))
     rows = accepted(pairs, scores, threshold=limit)
-    return ExperimentReport("Pairs of nine other fields", rows, [f"expected calibration error {error:.3f}"])
+    return ExperimentReport(title, rows, [f"expected calibration error {error:.3f}"])
 
 
 def reliability_rows(scores: NDArray[np.floating], truth: NDArray[np.bool_]) -> list[Row]:

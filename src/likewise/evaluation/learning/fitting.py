@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
@@ -14,6 +15,7 @@ from likewise.evaluation.learning.training_pairs import Pair
 from likewise.semantics.evidence import (
     Features,
     Model,
+    OtherNames,
     PairShape,
     Sources,
     TermSide,
@@ -47,6 +49,7 @@ PRIOR_BESIDE: Final = 4
 
 TRUST: Final = {
     "glossary": 0.5,
+    "other names": 0.5,
     "extra words": 0.6,
     "numbers": 0.6,
     "framed": 0.6,
@@ -93,16 +96,17 @@ def learn(
 def measured(
     pairs: Sequence[Pair], sources: Sources, *, model: Model | None, say: Callable[[str], None] = lambda _: None
 ) -> MeasuredPairs:
-    """The features of all pairs; for most pairs from WordNet its relations are hidden, see `Pair.blind`."""
-    blind = without_wordnet(sources)
-    ordered = sorted(pairs, key=lambda pair: (pair.blind, pair.source))
+    """The features of all pairs; for most pairs from WordNet its relations are hidden, see `Pair.blind`.
+
+    Other names are hidden on all pairs that are not made from them: weights are learned for terms that no list knows.
+    """
+    unnamed = replace(sources, names=OtherNames.none())
+    visible = (sources, unnamed, without_wordnet(unnamed))
+    ordered = sorted(pairs, key=lambda pair: (_hidden(pair), pair.source))
     found: list[Features] = []
     for start in range(0, len(ordered), BLOCK):
-        block = ordered[start : start + BLOCK]
-        for hidden in (False, True):
-            part = [pair for pair in block if pair.blind == hidden]
-            if part:
-                found.append(_block(part, blind if hidden else sources, model))
+        for hidden, part in itertools.groupby(ordered[start : start + BLOCK], key=_hidden):
+            found.append(_block(list(part), visible[hidden], model))
         if start and start % (BLOCK * 40) == 0:
             say(f"{start:,} of {len(ordered):,} pairs measured")
     features_of_all = Features.concatenate(found)
@@ -110,10 +114,15 @@ def measured(
     return MeasuredPairs(tuple(ordered), features_of_all, labels, _weights(ordered, labels))
 
 
+def _hidden(pair: Pair) -> int:
+    """What is hidden on a pair: nothing, other names, or WordNet's relations too."""
+    return 2 if pair.blind else int(pair.source != "other names")
+
+
 def without_wordnet(sources: Sources) -> Sources:
     """The same sources, with WordNet used only to recognise English words."""
     spaces = tuple(space for space in sources.spaces if "wordnet" not in space.name)
-    return Sources(spaces, sources.encoder, sources.wordnet, sources.glossary, relations=False)
+    return replace(sources, spaces=spaces, relations=False)
 
 
 def _block(pairs: Sequence[Pair], sources: Sources, model: Model | None) -> Features:

@@ -36,6 +36,9 @@ class HandPair:
 OTHER_FIELDS = "pairs_of_other_fields"
 """Logistics, hospitals, farms, shops, factories, power, transport, computers and water. Nothing is fitted on them."""
 
+TRADES = "pairs_of_trades"
+"""Pairs of many trades, written by someone who had not seen any list of words of Likewise."""
+
 
 def read_hand_pairs(name: str = "pairs") -> list[HandPair]:
     """All pairs of a list."""
@@ -45,8 +48,8 @@ def read_hand_pairs(name: str = "pairs") -> list[HandPair]:
 
 
 def calibrated(model: Model, sources: Sources) -> Model:
-    """The model calibrated on the development half of the pairs."""
-    pairs = [pair for pair in read_hand_pairs() if not pair.held_out]
+    """The model calibrated on the development halves of the first list and of that of many trades."""
+    pairs = [pair for name in ("pairs", TRADES) for pair in read_hand_pairs(name) if not pair.held_out]
     scores = score_pairs(Evidence.of(sources, model), pairs).astype(np.float64)
     kept = np.clip(scores, 1e-4, 1 - 1e-4)
     return model.calibrated(np.log2(kept / (1 - kept)), np.array([pair.same for pair in pairs]))
@@ -91,6 +94,7 @@ def _accepted(pairs: Sequence[HandPair], scores: NDArray[np.floating], kind: str
 __all__ = [
     "KINDS",
     "OTHER_FIELDS",
+    "TRADES",
     "HandPair",
     "accepted",
     "accepted_by_half",

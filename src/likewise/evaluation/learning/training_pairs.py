@@ -22,7 +22,7 @@ import yaml
 from likewise.errors import MissingError
 from likewise.evaluation.datasets.thematic import DatasetRecipe, build_thematic, data_folder
 from likewise.events import normalise, words_in
-from likewise.semantics import Glossary, WordNet, extra_words, key
+from likewise.semantics import Glossary, OtherNames, WordNet, extra_words, key
 
 PER_KIND: Final = 800
 """The most pairs of one kind from one source; more change the weights by less than the noise of the split."""
@@ -43,6 +43,8 @@ LABELS: Final = {
     "light": 0.95,
     "short": 0.97,
     "short, also a word": 0.7,
+    "other name": 0.95,
+    "unsure name": 0.7,
     "numbered": 0.97,
     "one number": 0.4,
     "named": 0.55,
@@ -120,6 +122,7 @@ def training_pairs(*, data: Path | None = None, seed: int = 1, per_kind: int = P
         lambda rng: iptc_pairs(folder / "iptc" / "mediatopics-en-GB.json", rng),
         lambda rng: appliance_pairs(folder / "appliances", rng),
         lambda rng: glossary_pairs(Glossary.shipped(), rng),
+        lambda rng: other_name_pairs(OtherNames.shipped(), rng),
         lambda rng: name_pairs(_titles(folder / "wikipedia" / "articles-400w.jsonl.bz2"), WordNet.load(), rng),
     )
     for number, make in enumerate(makers):
@@ -444,6 +447,15 @@ def glossary_pairs(glossary: Glossary, rng: random.Random) -> Iterator[Pair]:
         for meaning in glossary.meanings(other)[:1]:
             if other != short and meaning not in meanings:
                 yield Pair(meaning, short, "random", "glossary", short)
+
+
+def other_name_pairs(names: OtherNames, rng: random.Random) -> Iterator[Pair]:
+    """Two names of the same thing, and names of two things."""
+    sets = [list(found) for found in names.sets if len(found) > 1]
+    for found in sets:
+        (first, _), (second, sure) = found[0], rng.choice(found[1:])
+        yield Pair(first, second, "other name" if sure else "unsure name", "other names", first)
+        yield Pair(first, rng.choice(rng.choice(sets))[0], "random", "other names", first)
 
 
 def extra_word_pairs(pairs: Sequence[Pair], rng: random.Random) -> Iterator[Pair]:

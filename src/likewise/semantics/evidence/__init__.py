@@ -6,6 +6,7 @@ from likewise.semantics.evidence.features import Features, PairShape, Sources, T
 from likewise.semantics.evidence.glossary import Glossary, extra_words
 from likewise.semantics.evidence.measure import Evidence
 from likewise.semantics.evidence.model import Model, Weights, probability
+from likewise.semantics.evidence.other_names import OtherNames
 from likewise.semantics.evidence.training import fit
 
 __all__ = [
@@ -13,6 +14,7 @@ __all__ = [
     "Features",
     "Glossary",
     "Model",
+    "OtherNames",
     "PairShape",
     "SentenceEncoder",
     "Sources",

@@ -17,6 +17,7 @@ from likewise.semantics.adjust.apart import Opposed
 from likewise.semantics.evidence.encoder import SentenceEncoder
 from likewise.semantics.evidence.glossary import Glossary
 from likewise.semantics.evidence.lexical import RelatedWords, WordLexicon, WordRelation, initials
+from likewise.semantics.evidence.other_names import OtherNames
 from likewise.semantics.evidence.terms import Reader, Reading, abbreviates, extra_kind, is_code, is_light
 from likewise.semantics.measures.base import Measure, Prepared
 from likewise.semantics.measures.esa import Esa
@@ -43,6 +44,8 @@ class PairShape(IntEnum):
     SAME = 5
     UNLISTED_WORD = 6
     """Two single words, at least one of which WordNet does not list."""
+    SKIPPED = 7
+    """Other names that do not make the terms more alike: only the terms as they are written count."""
 
 
 class CodesSay(IntEnum):
@@ -55,12 +58,14 @@ class CodesSay(IntEnum):
 
 
 class Spelling(IntEnum):
-    """Whether a term was expanded to be compared, and how."""
+    """Whether a term was expanded or renamed to be compared, and how."""
 
     PLAIN = 0
-    GLOSSARY = 1
-    AMBIGUOUS = 2
-    INITIALS = 3
+    OTHER_NAME = 1
+    GLOSSARY = 2
+    UNSURE_NAME = 3
+    AMBIGUOUS = 4
+    INITIALS = 5
 
 
 EXTRAS = ("none", *(f"{side} {kind}" for side in ("event", "subscription") for kind in
@@ -128,13 +133,14 @@ class Sources:
     encoder: SentenceEncoder | None = None
     wordnet: WordNet | None = None
     glossary: Glossary = field(default_factory=Glossary.shipped)
+    names: OtherNames = field(default_factory=OtherNames.shipped)
     relations: bool = True
     """Whether WordNet's relations count; if not, WordNet is only used to recognise English words."""
 
     @cached_property
     def reader(self) -> Reader:
         """Turns terms into readings."""
-        return Reader(self.glossary, self.wordnet)
+        return Reader(self.glossary, self.wordnet, names=self.names)
 
     @cached_property
     def lexicon(self) -> WordLexicon:
@@ -183,6 +189,7 @@ class TermSide:
         self.is_code = np.array([is_code(word) for word in numbers], np.bool_)
         self.english = np.array([reading.english for reading in readings], np.bool_)
         self.foreign = np.array([reading.foreign for reading in readings], np.bool_)
+        self.renamed = np.array([bool(reading.renames) for reading in readings], np.bool_)
         self.unlisted = np.array([reading.unlisted for reading in readings], np.bool_)
         self.spelling = np.array([_spelling(reading) for reading in readings], np.int8)
         self.has_codes = np.array([bool(reading.codes) for reading in readings], np.bool_)
@@ -243,10 +250,16 @@ class TermSide:
         """The whole readings, by what WordNet relates to them."""
         return RelatedWords(self.texts, self.sources.lexicon)
 
+    @property
+    def versions(self) -> list[list[str]]:
+        """The readings as text and, if some rename others, the texts that are renamed."""
+        originals = [reading.renames or reading.text for reading in self.readings]
+        return [self.texts] if originals == self.texts else [self.texts, originals]
+
     @cached_property
-    def opposed(self) -> Prepared:
+    def opposed(self) -> list[Prepared]:
         """The readings, by what is opposite to them."""
-        return self.sources.opposites.prepare(self.texts)
+        return [self.sources.opposites.prepare(texts) for texts in self.versions]
 
     def spelled_out(self, reading: Reading) -> list[int]:
         """The readings whose initials this reading is, or that are its initials."""
@@ -303,7 +316,8 @@ class _Rows:
     def __init__(self, side: TermSide, events: TermSide, word_scores: WordScores) -> None:
         self.embedding = None if side.vectors is None else _cosines(events.vectors, side.vectors)
         self.esa = _roots(side.concepts, events.texts)
-        self.opposed = side.opposed.rows(events.texts) == 0
+        # Terms that are opposites as they are written are opposites by any other name.
+        self.opposed = np.any([part.rows(texts) == 0 for part in side.opposed for texts in events.versions], axis=0)
         self.words = _words(side, events, word_scores)
 
 
@@ -323,8 +337,19 @@ def _row(side: TermSide, events: TermSide, at: int, reading: Reading, *, rows: _
     out.spelling[:] = _spelling(reading)
     np.maximum(out.spelling, side.spelling, out=out.spelling)
     _compare_words(side, events, at, reading, out=out, rows=rows)
+    out.opposed[out.shape == PairShape.SAME] = 0
     _mark_short_forms(side, reading, out)
+    _skip_idle_names(side, reading, out)
     return out
+
+
+_IDLE = (PairShape.WORD, PairShape.UNLISTED_WORD, PairShape.FOREIGN)
+"""Shapes in which another name cannot make words equal; how near two single words are is seen as they are written."""
+
+
+def _skip_idle_names(side: TermSide, reading: Reading, out: Features) -> None:
+    renamed = side.renamed | bool(reading.renames)
+    out.shape[renamed & np.isin(out.shape, _IDLE)] = PairShape.SKIPPED
 
 
 def _forget_phrases(side: TermSide, reading: Reading, relation: Codes) -> None:
@@ -443,6 +468,8 @@ def _codes(side: TermSide, reading: Reading) -> Codes:
 def _spelling(reading: Reading) -> int:
     if reading.literal:
         return Spelling.PLAIN
+    if reading.renames:
+        return Spelling.UNSURE_NAME if reading.ambiguous else Spelling.OTHER_NAME
     return Spelling.AMBIGUOUS if reading.ambiguous else Spelling.GLOSSARY
 
 

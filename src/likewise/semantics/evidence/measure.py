@@ -287,7 +287,9 @@ _EXTRAS = {
 }
 _SPELLINGS = {
     Spelling.PLAIN: "as written",
+    Spelling.OTHER_NAME: "another name of",
     Spelling.GLOSSARY: "short for",
+    Spelling.UNSURE_NAME: "may be another name of",
     Spelling.AMBIGUOUS: "may be short for",
     Spelling.INITIALS: "initials of",
 }

@@ -27,7 +27,7 @@ from likewise.semantics.evidence.lexical import WordRelation
 Floats = NDArray[np.float32]
 
 FORMAT: Final = "likewise evidence"
-VERSION: Final = 6
+VERSION: Final = 7
 
 CURVES: Final[Mapping[str, tuple[float, ...]]] = {
     "embedding": (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9),
@@ -148,7 +148,7 @@ class Model:
             )
         except (json.JSONDecodeError, KeyError, TypeError, ValueError) as error:
             raise InputError(f"not a file of weights: {error}", source=source, hint=hint) from None
-        if missing := [shape.name.lower() for shape in PairShape if shape not in shapes]:
+        if missing := [shape.name.lower() for shape in OF_SHAPE if shape not in shapes]:
             raise InputError(f"no weights for {missing[0]!r}", source=source, hint=hint)
         return model
 
@@ -191,6 +191,7 @@ class Model:
         total = np.zeros(len(features.shape), np.float32)
         for _, bits in self.parts(features):
             total += bits
+        total[features.shape == PairShape.SKIPPED] = -MOST_BITS
         return np.clip(total, -MOST_BITS, MOST_BITS)
 
     def calibrated(self, bits: NDArray[np.floating], truth: NDArray[np.bool_]) -> Model:

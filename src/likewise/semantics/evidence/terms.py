@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import islice
+from typing import TYPE_CHECKING
 
 from likewise.events import normalise, words_in
 from likewise.events import words as split_term
@@ -14,7 +16,13 @@ from likewise.semantics.text import STOP_WORDS, fold, stem
 from likewise.semantics.wordnet.opposites import NEGATIONS, STATES
 from likewise.semantics.wordnet.wordnet import WordNet
 
+if TYPE_CHECKING:
+    from likewise.semantics.evidence.other_names import OtherNames
+
 _KEPT = 200_000
+MOST_READINGS = 10
+"""The maximal number of readings of one term."""
+
 FOREIGN_WORDS = frozenset(words_in("joining_words", package="likewise.semantics"))
 """Articles, prepositions and conjunctions of French, German, Spanish and Italian that are not English words."""
 
@@ -24,6 +32,7 @@ _NUMBER_WORDS = {
     for word in same
 }
 _NUMBERED = re.compile(r"\b(?P<word>[^\W\d_]{4,})(?P<number>\d+[a-z]?)\b")
+_LETTERED = frozenset(words_in("lettered_words", package="likewise.semantics"))
 _STREETS_FIRST = frozenset(map(fold, words_in("streets_first", package="likewise.semantics")))
 _STREETS_LAST = frozenset(map(fold, words_in("streets_last", package="likewise.semantics")))
 _STREET_ENDINGS = tuple(words_in("streets_in_one_word", package="likewise.semantics"))
@@ -53,7 +62,9 @@ class Reading:
     literal: bool
     """Whether this is the term as written."""
     ambiguous: bool = False
-    """Whether the expanded abbreviation is also an ordinary word."""
+    """Whether the abbreviation or name that was replaced may well mean something else."""
+    renames: str = ""
+    """The text in which names were replaced by shorter ones, if this is such a reading."""
 
     @property
     def english(self) -> bool:
@@ -79,10 +90,11 @@ class Reading:
 
 
 class Reader:
-    """Turns terms into readings, using a glossary, and WordNet to recognise English words."""
+    """Turns terms into readings, using a glossary, other names, and WordNet to recognise English words."""
 
-    def __init__(self, glossary: Glossary, wordnet: WordNet | None) -> None:
+    def __init__(self, glossary: Glossary, wordnet: WordNet | None, *, names: OtherNames | None = None) -> None:
         self.glossary = glossary
+        self._names = names
         self._wordnet = wordnet
         self.readings = lru_cache(_KEPT)(self._readings)
         self.known = lru_cache(_KEPT)(self._known)
@@ -93,7 +105,20 @@ class Reader:
         first, *others = self.glossary.readings(spelled)
         plain = self._reading(first, literal=True)
         also_word = self._wordnet is not None and all(word.isalpha() and self.known(word) for word in plain.words)
-        return (plain, *(self._reading(text, literal=False, ambiguous=also_word) for text in others))
+        spelled_out = (self._reading(text, literal=False, ambiguous=also_word) for text in others)
+        readings = {reading.text: reading for reading in (plain, *spelled_out)}
+        for reading in tuple(readings.values()):
+            for renamed in self._renamed(reading):
+                readings.setdefault(renamed.text, renamed)
+        return tuple(islice(readings.values(), MOST_READINGS))
+
+    def _renamed(self, reading: Reading) -> Iterator[Reading]:
+        """The reading with the shortest names of things."""
+        if self._names is None or reading.foreign:
+            return
+        for words, sure in self._names.readings(reading.words):
+            text = " ".join(words)
+            yield self._reading(text, literal=False, ambiguous=reading.ambiguous or not sure, renames=reading.text)
 
     def street_name(self, reading: Reading) -> frozenset[str]:
         """The stems that name a street, empty for all other terms.
@@ -124,7 +149,7 @@ class Reader:
         """`pump3` as `pump 3`; names and formulas such as `covid19` and `co2` stay whole."""
         return f"{match['word']} {match['number']}" if self.known(match["word"]) else match[0]
 
-    def _reading(self, text: str, *, literal: bool, ambiguous: bool = False) -> Reading:
+    def _reading(self, text: str, *, literal: bool, ambiguous: bool = False, renames: str = "") -> Reading:
         found: dict[str, str] = {}
         words = content_words(text)
         # A second at the end is a unit of time.
@@ -136,7 +161,7 @@ class Reader:
         plain = [word for word in words if word not in codes]
         unlisted = bool(plain) and not any(map(self.known, plain))
         foreign = self._is_foreign(text)
-        return Reading(text, tuple(found.values()), tuple(found), codes, foreign, unlisted, literal, ambiguous)
+        return Reading(text, tuple(found.values()), tuple(found), codes, foreign, unlisted, literal, ambiguous, renames)
 
     def _is_foreign(self, text: str) -> bool:
         """Whether a term has a particle of another language, or a non-ASCII word that is not English."""
@@ -176,16 +201,23 @@ def content_words(text: str) -> list[str]:
 
     >>> content_words("time of departure"), content_words("lights on"), content_words("no fault")
     (['time', 'departure'], ['light', 'on'], ['no', 'fault'])
+    >>> content_words("phase a current"), content_words("car in a tunnel")
+    (['phase', 'a', 'current'], ['car', 'tunnel'])
     >>> content_words("régions de l'irlande")
     ['région', 'irlande']
     """
-    words = split_term(_ELIDED.sub(" ", text))
+    return without_joining_words(split_term(_ELIDED.sub(" ", text)))
+
+
+def without_joining_words(words: Sequence[str]) -> list[str]:
+    """The words without articles, prepositions and conjunctions; all of them if there are no others."""
     kept = [
         word
         for at, word in enumerate(words)
         if word not in _JOINING
         or word in _ALWAYS
         or (at == len(words) - 1 and at and (word in STATES or word in _NUMBER_WORDS or is_code(word)))
+        or (word == "a" and at and words[at - 1] in _LETTERED)
     ]
     return kept or list(words)
 

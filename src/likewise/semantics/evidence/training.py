@@ -85,7 +85,7 @@ def _fitted(
 
 
 def _parameters() -> Iterator[Parameter]:
-    for shape in PairShape:
+    for shape in OF_SHAPE:
         yield Parameter(shape, "base", 0)
         for name in OF_SHAPE[shape]:
             yield from _evidence(shape, name)
@@ -132,7 +132,7 @@ def _model(parameters: Sequence[Parameter], bits: Floats, provenance: Mapping[st
             made[name] = tuple(values if name in TABLES else np.cumsum(values).tolist())
         return Weights(found.get((shape, "base", 0), 0.0), made)
 
-    shapes = {shape: weights(shape, OF_SHAPE[shape]) for shape in PairShape}
+    shapes = {shape: weights(shape, OF_SHAPE[shape]) for shape in OF_SHAPE}
     return Model(shapes, weights(None, SHARED), provenance)
 
 

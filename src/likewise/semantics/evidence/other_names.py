@@ -1,0 +1,161 @@
+"""Other names of things: sets of terms that the trades use for the same thing (`power cut`, `blackout`).
+
+WordNet lists few of them. Every name in a term is replaced by the shortest one of its set, which gives another reading
+of the term.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+from importlib.resources import files
+from itertools import islice, product
+from typing import NamedTuple, TypeAlias
+
+from likewise.errors import InputError
+from likewise.events import normalise
+from likewise.semantics.evidence.terms import without_joining_words
+from likewise.semantics.text import fold, stem
+
+LONGEST_NAME = 4
+"""The maximal number of words of a name."""
+
+MOST_RENAMED = 4
+"""The maximal number of readings that renaming adds to a term."""
+
+Words: TypeAlias = tuple[str, ...]
+NameSet: TypeAlias = tuple[tuple[str, bool], ...]
+
+_ARTICLES = frozenset({"a", "an", "be", "being", "has", "have", "is", "the"})
+_LINKING = _ARTICLES | {"and", "as", "at", "by", "can", "could", "did", "do", "does", "for", "from", "in", "into", "it",
+                        "of", "per", "to", "will", "with"}  # fmt: skip
+"""Words that may be left out of a name without changing what it says."""
+
+_KEPT = 65_536
+"""Words whose singular and stem are kept: reading the list repeats few words often."""
+
+
+class Renamed(NamedTuple):
+    """The words of a term with other names replaced, and whether each of these surely means that."""
+
+    words: Words
+    sure: bool
+
+
+class OtherNames:
+    """Sets of names for the same thing; each name is replaced by the one with the fewest words.
+
+    A question mark marks a name that often means something else: within a longer term, it is replaced only if the term
+    does not become longer. The order of the words of a name does not count, nor do their endings.
+
+    >>> names = OtherNames.from_text("heart rate; pulse rate; pulse?")
+    >>> names.readings(["high", "pulse", "rate"])
+    [Renamed(words=('high', 'heart', 'rate'), sure=True)]
+    >>> names.readings(["pulse"]), names.readings(["pulse", "generator"])
+    ([Renamed(words=('heart', 'rate'), sure=False)], [])
+    """
+
+    def __init__(self, names: Mapping[Words, Sequence[Renamed]], sets: Sequence[NameSet] = ()) -> None:
+        self._names = names
+        self.sets = tuple(sets)
+        """The sets as they are written: names, and whether each is sure."""
+
+    @classmethod
+    def shipped(cls) -> OtherNames:
+        """The names that come with Likewise."""
+        return _shipped()
+
+    @classmethod
+    def none(cls) -> OtherNames:
+        """No names: terms are read as they are written."""
+        return cls({})
+
+    @classmethod
+    def from_text(cls, text: str, *, source: str = "<text>") -> OtherNames:
+        """Parse a set of names a line, divided by semicolons; lines that begin with `#` are comments."""
+        found: dict[Words, list[Renamed]] = {}
+        sets: list[NameSet] = []
+        for number, line in enumerate(text.splitlines(), start=1):
+            names = [name.strip() for name in line.split(";")]
+            if not line.strip() or line.startswith("#"):
+                continue
+            if len(names) < 2 or not all(names):
+                hint = "write `name; other name`"
+                raise InputError(f"not a set of names: {line!r}", source=source, line=number, hint=hint)
+            sets.append(tuple((name.rstrip("?"), not name.endswith("?")) for name in names))
+            read = [(_words(name), sure) for name, sure in sets[-1]]
+            shortest = min((words for words, sure in read if sure and words), key=len, default=read[0][0])
+            for words, sure in read:
+                if words and shortest:
+                    found.setdefault(_key(words), []).append(Renamed(shortest, sure))
+        return cls(found, sets)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def readings(self, words: Sequence[str]) -> list[Renamed]:
+        """The words of a term with its other names replaced, sure ones first; empty if there are none."""
+        options = list(self._options(words))
+        sure = [[renamed for renamed in found if renamed.sure] or [kept] for kept, found in options]
+        every = [[*found, kept] if found else [kept] for kept, found in options]
+        read: dict[Words, bool] = {}
+        for ways in (sure, every):
+            for chosen in islice(product(*ways), MOST_RENAMED):
+                read.setdefault(_joined(chosen), all(renamed.sure for renamed in chosen))
+        read.pop(tuple(words), None)
+        return [Renamed(*item) for item in islice(read.items(), MOST_RENAMED)]
+
+    def _options(self, words: Sequence[str]) -> Iterator[tuple[Renamed, Sequence[Renamed]]]:
+        """The parts of a term, the longest names first: as written, and with other names."""
+        at = 0
+        while at < len(words):
+            for size in range(min(LONGEST_NAME, len(words) - at), 0, -1):
+                part = tuple(words[at : at + size])
+                found = [
+                    renamed
+                    for renamed in self._names.get(_key(part), ())
+                    if renamed.sure or size == len(words) or len(renamed.words) <= size
+                ]
+                if found or size == 1:
+                    yield Renamed(part, sure=True), found
+                    at += size
+                    break
+
+
+def _words(name: str) -> Words:
+    """The content words of a name; none if the words that are left out say something: `over current`, `in use`.
+
+    >>> _words("loss of mains"), _words("over current"), _words("in use")
+    (('loss', 'main'), (), ())
+    """
+    words = [_singular(word) for word in name.split()]
+    kept = tuple(without_joining_words(words))
+    dropped = set(words).difference(kept)
+    says_something = dropped - _LINKING if len(kept) > 1 else dropped - _ARTICLES
+    return () if says_something else kept
+
+
+def _key(words: Sequence[str]) -> Words:
+    return tuple(sorted(map(_stem, words)))
+
+
+_singular = lru_cache(_KEPT)(normalise)
+
+
+@lru_cache(_KEPT)
+def _stem(word: str) -> str:
+    return stem(fold(word))
+
+
+def _joined(parts: Sequence[Renamed]) -> Words:
+    """The words of all parts, each once."""
+    return tuple(dict.fromkeys(word for part in parts for word in part.words))
+
+
+@lru_cache(maxsize=1)
+def _shipped() -> OtherNames:
+    text = files("likewise.semantics.evidence").joinpath("other_names.txt").read_text(encoding="utf-8")
+    return OtherNames.from_text(text, source="other_names.txt")
+
+
+__all__ = ["OtherNames", "Renamed"]

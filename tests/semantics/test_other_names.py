@@ -1,0 +1,80 @@
+"""Other names of things: how sets of names are read, and what they change in scores."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+
+from likewise.errors import InputError, MissingError
+from likewise.events import normalise
+from likewise.semantics import Evidence, OtherNames, WordNet
+from likewise.semantics.evidence.terms import content_words
+
+
+def read(names: OtherNames, term: str) -> list[tuple[str, bool]]:
+    return [(" ".join(words), sure) for words, sure in names.readings(content_words(normalise(term)))]
+
+
+@pytest.fixture(scope="module")
+def evidence() -> Evidence:
+    try:
+        return Evidence(encoder=False, wordnet=WordNet.load())
+    except MissingError as error:
+        pytest.skip(error.message)
+
+
+def test_the_longest_name_counts_and_the_order_of_its_words_does_not() -> None:
+    names = OtherNames.from_text("smoke detector; detector of smoke\nalarm; siren\nheat detector alarm; heat siren")
+    assert read(names, "heat detector alarm") == [("heat siren", True)]
+    assert read(names, "smoke detectors siren") == [("smoke detector alarm", True)]
+
+
+def test_an_unsure_name_is_replaced_after_sure_ones_and_never_makes_a_longer_term_longer() -> None:
+    names = OtherNames.from_text("heart rate; pulse?\nfan; ventilator?")
+    assert read(names, "pulse") == [("heart rate", False)]
+    assert read(names, "pulse generator") == []
+    assert read(names, "bathroom ventilator") == [("bathroom fan", False)]
+
+
+@pytest.mark.parametrize("name", ["over current", "in use", "too hot", "under test"])
+def test_a_name_is_ignored_if_its_small_words_say_something(name: str) -> None:
+    """Without them, `over current` would be another name of any current."""
+    names = OtherNames.from_text(f"something; {name}")
+    assert read(names, name.rsplit(maxsplit=1)[-1]) == []
+
+
+@pytest.mark.parametrize("text", ["lonely", "a; ", "; b"])
+def test_a_line_that_is_no_set_is_refused(text: str) -> None:
+    with pytest.raises(InputError, match=r"names\.txt:2: not a set of names"):
+        OtherNames.from_text(f"# comment\n{text}", source="names.txt")
+
+
+def test_the_shipped_names_are_read_as_terms_are() -> None:
+    """A shipped name gets a reading, unless it is the shortest of its set or its small words say something."""
+    names = OtherNames.shipped()
+    assert len(names.sets) > 7000
+    replaced = sum(bool(read(names, name)) for found in names.sets[::20] for name, sure in found[1:] if sure)
+    assert replaced > 0.7 * sum(len(found) - 1 for found in names.sets[::20])
+
+
+def test_no_shipped_set_repeats_a_name() -> None:
+    for found in OtherNames.shipped().sets:
+        ordered = sorted(name for name, _ in found)
+        assert not [name for name, other in pairwise(ordered) if name == other]
+
+
+def test_other_names_mean_the_same_alone_and_within_terms(evidence: Evidence) -> None:
+    for subscribed, published in (("power cut", "blackout"), ("consignment delayed", "shipment delayed")):
+        assert evidence.pairwise([subscribed], [published])[0] > 0.9
+    texts = [weight.text for weight in evidence.weights("blackout", "mains failure")]
+    assert any("another name of" in text for text in texts)
+
+
+def test_opposites_stay_opposites_by_any_other_name(evidence: Evidence) -> None:
+    """`inpatient` is another name of an admitted patient, and says nothing of the opposite."""
+    assert evidence.pairwise(["patient admitted"], ["patient discharged"])[0] < 0.1
+
+
+def test_the_letter_a_may_be_a_code(evidence: Evidence) -> None:
+    assert evidence.pairwise(["phase A current"], ["phase B current"])[0] < 0.2
