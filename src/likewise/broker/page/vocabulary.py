@@ -133,9 +133,6 @@ def subscribed_words(subscriptions: Sequence[Subscription]) -> list[str]:
     return list(dict.fromkeys(terms))
 
 
-
-
-
 def _distances(same: NDArray[np.float64], names: Sequence[str], measure: Evidence) -> NDArray[np.float64]:
     """Distances for the map: the mean of the evidence distance and the distance of the sentence embeddings."""
     distances = 1 - np.clip(same, 0, 1)

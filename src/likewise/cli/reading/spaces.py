@@ -57,4 +57,3 @@ def terms_by_meaning(interests: Iterable[Subscription]) -> list[str]:
             if predicate.value_approximate and isinstance(predicate.value, str):
                 terms.append(predicate.value)
     return list(dict.fromkeys(terms))
-

@@ -99,6 +99,3 @@ def _subscription_terms(text: str) -> Counter[str]:
             if isinstance(predicate.value, str):
                 terms[predicate.value] += 1
     return terms
-
-
-
