@@ -4,16 +4,30 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple
+from collections.abc import Callable
+from typing import Any, Final, Literal, NamedTuple, TypeVar
 
 import numba
 import numpy as np
 from numpy.typing import NDArray
 
+Function = TypeVar("Function", bound=Callable[..., Any])
+
 EQUAL: Final = 0
 WITHIN: Final = 1
 HINTS: Final = 255
 DIFFER: Final = 2
+
+
+# Without the runtime (NRT) that counts references to arrays: tables hold so many that counting took most of the time.
+# The caller holds all arrays, and these functions make none; Numba refuses to compile one that does.
+_OPTIONS: Final[dict[str, Any]] = {"cache": True, "nogil": True, "_nrt": False}
+
+
+def njit_uncounted(function: Function, *, inline: Literal["never", "always"] = "never") -> Function:
+    """Compile a function that does not count references to arrays."""
+    compiled: Function = numba.njit(inline=inline, **_OPTIONS)(function)
+    return compiled
 
 
 class EventTuples(NamedTuple):
@@ -80,7 +94,7 @@ class Scratch(NamedTuple):
     mark: NDArray[np.int64]
 
 
-@numba.njit(cache=True, nogil=True)
+@njit_uncounted
 def _satisfied(tests: Any, begin: int, ids: NDArray[np.int32], tuples: EventTuples, scratch: Scratch) -> bool:
     """Whether an event satisfies all predicates of a profile; False if the pair was tested before."""
     now = scratch.clock[0]
@@ -105,7 +119,7 @@ def _satisfied(tests: Any, begin: int, ids: NDArray[np.int32], tuples: EventTupl
     return True
 
 
-@numba.njit(cache=True, nogil=True)
+@njit_uncounted
 def _link(ids: NDArray[np.int32], tuples: EventTuples, scratch: Scratch) -> None:
     """Link the tuples of an event by attribute."""
     now = scratch.clock[0]
@@ -117,7 +131,7 @@ def _link(ids: NDArray[np.int32], tuples: EventTuples, scratch: Scratch) -> None
         scratch.mark[tuples.key[ids[at]] & HINTS] = now
 
 
-@numba.njit(cache=True, nogil=True)
+@njit_uncounted
 def _lacks_hint(hint: Any, scratch: Scratch) -> bool:
     """Whether the event lacks what the hint requires."""
     now = scratch.clock[0]
@@ -126,7 +140,7 @@ def _lacks_hint(hint: Any, scratch: Scratch) -> bool:
     return bool(hint < -1 and scratch.head_time[-hint - 2] != now)
 
 
-@numba.njit(cache=True, nogil=True)
+@njit_uncounted
 def _lower_bound(key: NDArray[Any], begin: int, end: int, bound: float) -> int:
     while begin < end:
         middle = (begin + end) >> 1
@@ -137,7 +151,7 @@ def _lower_bound(key: NDArray[Any], begin: int, end: int, bound: float) -> int:
     return begin
 
 
-@numba.njit(cache=True, nogil=True)
+@njit_uncounted
 def match_exact(  # noqa: PLR0912 - one loop, compiled as one
     ids: NDArray[np.int32],
     starts: NDArray[np.int64],

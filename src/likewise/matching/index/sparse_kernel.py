@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 import numba
@@ -23,7 +24,9 @@ from likewise.matching.index.dense_kernel import (
     lifted,
     score_of,
 )
-from likewise.matching.index.exact_kernel import EQUAL, WITHIN, EventTuples, _lower_bound
+from likewise.matching.index.exact_kernel import EQUAL, WITHIN, EventTuples, _lower_bound, njit_uncounted
+
+_njit_inlined = partial(njit_uncounted, inline="always")
 
 _TEXT = 0
 _ODDS: Final = (1 - MEANT) * (1 - CHANCE) / (MEANT + (1 - MEANT) * CHANCE)
@@ -139,14 +142,14 @@ class SparseTables(NamedTuple):
     stream: StreamTables
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@_njit_inlined
 def _contrast(score: float, rival: float, temperature: float) -> float:
     if temperature <= 0.0 or score >= rival or score <= 0.0:
         return score
     return score * math.exp((score - rival) / temperature)
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@_njit_inlined
 def _name_factor(attribute: int, t: int, tables: SparseTables) -> float:
     """The score of the tuple's attribute with an attribute column, or with an exact attribute (-a - 1)."""
     if attribute < 0:
@@ -155,14 +158,14 @@ def _name_factor(attribute: int, t: int, tables: SparseTables) -> float:
     return _contrast(tables.names.table[row, attribute], tables.names.rival[row], tables.temperature)
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@_njit_inlined
 def _name_bound(attribute: int, t: int, tables: SparseTables) -> float:
     """The highest possible score of the attribute, with the bits added that its condition may give it."""
     factor = _name_factor(attribute, t, tables)
     return lifted(factor, tables.odds_factor) if tables.odds_factor < 1.0 and factor > 0.0 else factor
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@_njit_inlined
 def _value_score(column: int, t: int, tables: SparseTables) -> float:
     """The score of the tuple's value with a value column."""
     near = tables.near
@@ -175,7 +178,7 @@ def _value_score(column: int, t: int, tables: SparseTables) -> float:
     return _contrast(near.score[place], near.rival[which], tables.temperature)
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@_njit_inlined
 def _entry(c: int, t: int, least: float, tables: SparseTables) -> float:
     """One entry of the combined matrix [004 eq 1-4], or 0 if it cannot be above `least`."""
     conditions, tuples = tables.conditions, tables.tuples
@@ -200,7 +203,7 @@ def _entry(c: int, t: int, least: float, tables: SparseTables) -> float:
     return factor * (related if operator == RELATED else 1.0 - related)
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@_njit_inlined
 def _best(c: int, event_ids: NDArray[np.int32], least: float, tables: SparseTables) -> float:
     """The best entry of a condition with an event's tuples; 0 if none is above `least`."""
     best = 0.0
@@ -209,12 +212,12 @@ def _best(c: int, event_ids: NDArray[np.int32], least: float, tables: SparseTabl
     return best
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@_njit_inlined
 def _by_meaning(condition: Any) -> bool:
     return bool(condition.attribute_column >= 0 or condition.operator in (RELATED, UNRELATED))
 
 
-@numba.njit(cache=True, nogil=True)
+@njit_uncounted
 def _unlisted(c: int, event_ids: NDArray[np.int32], tables: SparseTables) -> float:
     """What a condition may reach with values that are not listed as near; 0 if there are none."""
     conditions, near, most = tables.conditions, tables.near, 0.0
@@ -231,7 +234,7 @@ def _unlisted(c: int, event_ids: NDArray[np.int32], tables: SparseTables) -> flo
     return most
 
 
-@numba.njit(cache=True, nogil=True)
+@njit_uncounted
 def chance_of(c: int, tables: SparseTables) -> float:
     """The share of the sample's events that answer a condition by meaning, within its limits."""
     stream = tables.stream
@@ -246,7 +249,7 @@ def chance_of(c: int, tables: SparseTables) -> float:
     return float(stream.chance[c])
 
 
-@numba.njit(cache=True, nogil=True)
+@njit_uncounted
 def _verify_jointly(profile: int, event_ids: NDArray[np.int32], tables: SparseTables) -> float:
     """The joint score of a candidate's best entries; 0 as soon as it cannot reach its limit.
 
@@ -307,7 +310,7 @@ def _verify_jointly(profile: int, event_ids: NDArray[np.int32], tables: SparseTa
     return UNSURE if unsure else score
 
 
-@numba.njit(cache=True, nogil=True)
+@njit_uncounted
 def _verify(profile: int, event_ids: NDArray[np.int32], tables: SparseTables) -> float:
     """The product, sum or joint score of a candidate's best entries; 0 as soon as it cannot reach its bound."""
     record = tables.profiles[profile]
@@ -330,7 +333,7 @@ def _verify(profile: int, event_ids: NDArray[np.int32], tables: SparseTables) ->
     return reached if reached >= bound else 0.0
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@_njit_inlined
 def _collect(
     t: int,
     score: float,
@@ -357,7 +360,7 @@ def _collect(
     return count
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@_njit_inlined
 def _collect_near(
     t: int,
     by_meaning: CandidatePostings,
@@ -383,7 +386,7 @@ def _collect_near(
     return count
 
 
-@numba.njit(cache=True, nogil=True)
+@njit_uncounted
 def match_sparse(
     ids: NDArray[np.int32],
     starts: NDArray[np.int64],
@@ -442,7 +445,7 @@ def match_sparse(
     return len(events), written, 0
 
 
-@numba.njit(cache=True, nogil=True)
+@njit_uncounted
 def fill_matrix(
     out: NDArray[np.float32], conditions: NDArray[np.int32], ids: NDArray[np.int32], tables: SparseTables
 ) -> None:
