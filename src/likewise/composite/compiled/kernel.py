@@ -10,8 +10,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from likewise.composite.compiled.decision import (
     absence_probability,
     add_row,
@@ -342,18 +340,18 @@ def detect(
 
 
 @njit_outer
-def repeated(starts: Any, ids: Any, attribute_of: Any, attributes: int) -> Any:
-    """Which join attributes have several values in one event, so that their patterns need the general path."""
-    seen = np.full(attributes, -1, np.int64)
-    out = np.zeros(attributes, np.bool_)
+def mark_repeated(starts: Any, ids: Any, attribute_of: Any, last: Any, out: Any) -> None:
+    """Mark in `out` the join attributes with several values in one event; their patterns need the general path.
+
+    `last` has the last event with a value of each attribute, at first -1.
+    """
     for event in range(len(starts) - 1):
         for at in range(starts[event], starts[event + 1]):
             attribute = attribute_of[ids[at]]
             if attribute >= 0:
-                if seen[attribute] == event:
+                if last[attribute] == event:
                     out[attribute] = True
-                seen[attribute] = event
-    return out
+                last[attribute] = event
 
 
 def kernel_is_cached() -> bool:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from likewise.composite.catalogue import Catalogue
 from likewise.composite.compiled.decision import expire
-from likewise.composite.compiled.kernel import detect, repeated
+from likewise.composite.compiled.kernel import detect, mark_repeated
 from likewise.composite.compiled.registry import EarlierEvents, EventsByPlace, InstanceTables
 from likewise.composite.compiled.shape import Shape
 from likewise.composite.compiled.store import NEVER, REASONS, ROWS_FOUND, next_timer, remove
@@ -247,9 +247,11 @@ class CompiledPatterns(InstanceTables):
 
     def unsupported(self, encoded: EncodedTuples) -> list[str]:
         """The patterns that join by an attribute of which some event has several values."""
-        if not self._encoder.joins:
+        joins = self._encoder.joins
+        if not joins:
             return []
-        several = repeated(encoded.starts, encoded.ids, self._encoder.attribute_of, self._encoder.joins)
+        several = np.zeros(joins, np.bool_)
+        mark_repeated(encoded.starts, encoded.ids, self._encoder.attribute_of, np.full(joins, -1, np.int64), several)
         if not several.any():
             return []
         return [
