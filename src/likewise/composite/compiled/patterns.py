@@ -143,10 +143,15 @@ def _sources(
     """The sources of the detections, with the probability of each member unless all are certain."""
     if rows.probability.min() == 1.0:
         return (origin.certain for origin in which)
-    each_row = zip(which, rows.probability.tolist(), rows.ranks[:, :size].tolist(), strict=True)
+    # Column by column, since there may be very many detections.
+    columns = [
+        past.column_of_chances(rows.ranks[:, k].tolist(), [origin.predicates[k] for origin in which])
+        for k in range(size)
+    ]
+    each_row = zip(which, rows.probability.tolist(), zip(*columns, strict=True), strict=True)
     return (
-        origin.certain if probability == 1.0 else (origin.certain[0], past.chances(ranks, origin.predicates))
-        for origin, probability, ranks in each_row
+        origin.certain if probability == 1.0 else (origin.certain[0], chances)
+        for origin, probability, chances in each_row
     )
 
 
@@ -344,7 +349,7 @@ class CompiledPatterns(InstanceTables):
     def _note_chances(self, hits: CompiledHits, which: NDArray[np.intp], base: int) -> None:
         """Remember the probabilities of uncertain hits whose events are kept or detected."""
         pairs = zip((hits.event[which] + base).tolist(), hits.predicate[which].tolist(), strict=True)
-        self._past.uncertain |= dict(zip(pairs, hits.score[which].tolist(), strict=True))
+        self._past.uncertain.update(zip(pairs, hits.score[which].tolist(), strict=True))
 
     def _run(self, batch: tuple[Any, ...], base: int) -> int:
         """Run the kernel on a batch; returns the number of rows found."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import repeat
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
@@ -320,6 +321,10 @@ class EarlierEvents:
         """The probabilities with which the events of these ranks match these predicates."""
         uncertain = self.uncertain
         return tuple([uncertain.get(pair, 1.0) for pair in zip(ranks, predicates, strict=False)])
+
+    def column_of_chances(self, ranks: Iterable[int], predicates: Iterable[int]) -> Iterator[float]:
+        """The same for a member of many detections, one after the other."""
+        return map(self.uncertain.get, zip(ranks, predicates, strict=True), repeat(1.0))
 
     def all_of(self, events: EventsByPlace, base: int, ranks: NDArray[np.int64]) -> list[Event]:
         """The events of these ranks: from this batch, which begins at `base`, or from earlier ones."""
