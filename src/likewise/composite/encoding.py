@@ -108,18 +108,15 @@ class TupleEncoder(TupleNumbers):
         """Number the tuples of a batch."""
         return EncodedTuples(*self.starts_and_ids(events))
 
-    def _intern(self, pair: tuple[str, Value]) -> int:
-        # Readings vary most, and few patterns join by them.
-        if not self._anchors and self._names.get(pair[0], "") is None:
-            self.numbers[pair] = 0
-            return 0
-        return super()._intern(pair)
-
     def _number_new(self, name: str, value: Value) -> int:
         term = self._names.get(name, "")
         if term == "":
             normal = normalise(name)
             term = self._names[name] = normal if normal in self._terms else None
+        if term is None and not self._anchors:
+            # Readings vary most, and few patterns join by them.
+            self._ignored.add(name)
+            return 0
         # Numbers vary most and need no normalising.
         canon = (NUMBER, value) if type(value) is int or type(value) is float else comparable(value)
         predicate = -1 if term is None else self._predicates.get((term, canon), -1)

@@ -114,6 +114,7 @@ TIME: Final = 3
 
 DEFAULT_CAPACITY: Final = 200_000
 
+_AMBIGUOUS: Final = (0, 1)
 _tuples_of = attrgetter("tuples")
 _theme_of = attrgetter("theme")
 
@@ -197,11 +198,15 @@ class _Ids(dict[Any, int]):
 
 
 class TupleNumbers(ABC):
-    """Numbers for tuples of attribute and value, given on first sight; `numbers` is the fast way to a known tuple."""
+    """Numbers for tuples of attribute and value, given on first sight; `numbers` is the fast way to a known tuple.
+
+    All tuples of an `_ignored` name have the same number.
+    """
 
     def _forget_numbers(self) -> None:
         self.numbers = _Ids(self._intern)
         self._typed: dict[tuple[str, bool, Value], int] = {}
+        self._ignored: set[str] = set()
         self._renumbered = Renumbering()
 
     @abstractmethod
@@ -213,7 +218,8 @@ class TupleNumbers(ABC):
 
         From columns, each distinct tuple is looked up once, and no event object is built.
         """
-        if isinstance(events, EventColumns):
+        # `isinstance` would take long for single events: an abstract base checks it in Python.
+        if type(events) is EventColumns:
             pairs = events.table.pairs
             return events.offsets, self._renumbered(events.table, events.codes, lambda code: self.numbers[pairs[code]])
         tuples = list(map(_tuples_of, events))
@@ -224,8 +230,8 @@ class TupleNumbers(ABC):
 
     def _intern(self, pair: tuple[str, Value]) -> int:
         name, value = pair
-        # For a dict 0 equals False and 1 equals True, so these never enter the fast dict.
-        if isinstance(value, str | datetime) or value not in (0, 1):
+        # For a dict 0 equals False and 1 equals True, so these enter the fast dict only where both have one number.
+        if isinstance(value, str) or value not in _AMBIGUOUS or name in self._ignored:
             number = self.numbers[pair] = self._number_new(name, value)
             return number
         typed = (name, isinstance(value, bool), value)
@@ -297,7 +303,7 @@ class TupleVocabulary(TupleNumbers):
         if len(self.pairs) > self.capacity:
             self.forget()
         starts, ids = self.starts_and_ids(events)
-        if isinstance(events, EventColumns):
+        if type(events) is EventColumns:
             known = events.table.themes
             themes = self._renumbered_themes(events.table, events.themes, lambda code: self._themes[known[code]])
         else:
