@@ -293,10 +293,16 @@ class Matcher:
         Each match comes with the position of its event.
         """
         matches: list[tuple[int, Match]] = []
-        order = np.lexsort((-scores.score, scores.event))
+        # Single events often match nothing, or only one profile.
+        if not len(scores.event):
+            return matches
+        if len(scores.event) > 1:
+            order = np.lexsort((-scores.score, scores.event))
+            scores = EventScores(scores.event[order], scores.handle[order], scores.score[order])
         with self._lock:
             explain = partial(self._explain_match, ScoringState(self._stream, self._competition.version))
-            for at, handle, score in zip(*(column[order].tolist() for column in scores), strict=True):
+            columns = scores.event.tolist(), scores.handle.tolist(), scores.score.tolist()
+            for at, handle, score in zip(*columns, strict=True):
                 wanted = handles is None or handle in handles
                 match = self._match(encoded, at, handle, score, explain) if wanted else None
                 if match is not None:
