@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -284,6 +285,14 @@ def test_a_unit_is_given_where_the_size_of_numbers_misleads(spark: Any) -> None:
         )
 
 
+@pytest.mark.parametrize("cell", ["-99999999999999", "'-62135596801'", "timestamp'+12000-01-01'", "9e300D"])
+def test_times_before_year_1_and_after_9999_are_refused(spark: Any, cell: str) -> None:
+    """As in one process."""
+    table = spark.sql(f"select 'e' as id, {cell} as at, 'x' as type")
+    letters = dead_letters(events_from_columns(table, RecordMapping(id="id", time="at"))).collect()
+    assert [row.reason for row in letters] == ["at is not a time"]
+
+
 def test_a_time_of_day_is_no_time(spark: Any) -> None:
     table = spark.sql("select 'e' as id, '10:15' as at, 'x' as type")
     letters = dead_letters(events_from_columns(table, RecordMapping(id="id", time="at"))).collect()
@@ -409,6 +418,32 @@ def test_kept_times_are_exact_in_any_zone(spark: Any) -> None:
         assert [row.born for row in found] == ["1850-06-01 12:00:00"]
     finally:
         spark.conf.set("spark.sql.session.timeZone", before)
+
+
+def test_sessions_whose_timestamps_have_no_zone(spark: Any, tmp_path: Path) -> None:
+    """Times of events, matches and detections keep their zone, in batch and stream."""
+    keys = {"spark.sql.timestampType": "TIMESTAMP_NTZ", "spark.sql.session.timeZone": "America/New_York"}
+    before = {key: spark.conf.get(key) for key in keys}
+    records = [
+        {"id": str(second), "time": f"2026-01-01T10:00:0{second}Z", "attributes": {"type": "a"}} for second in range(3)
+    ]
+    (tmp_path / "in.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
+    pair = "p: {type = a} as x then {type = a} as y within 1 second"
+    try:
+        for key, value in keys.items():
+            spark.conf.set(key, value)
+        table = spark.sql("select 'e' as id, timestamp_seconds(1767261600) as at, 'a' as type")
+        events = events_from_columns(table, RecordMapping(id="id", time="at"))
+        assert match(events, "x: {type = a}").selectExpr("unix_micros(time) as t").head().t == 1_767_261_600_000_000
+        assert dead_letters(detect(events, pair, dead_letters=True)).count() == 0
+        stream = read_events(spark, tmp_path, format="jsonl", stream=True)
+        writer = detect(stream, pair).writeStream.format("memory").queryName("zoned").trigger(availableNow=True)
+        writer.option("checkpointLocation", str(tmp_path / "_state")).start().awaitTermination()
+        times = spark.sql("select unix_micros(time) - 1767261600000000 as t, events[0].id as id from zoned").collect()
+        assert sorted((row.id, row.t) for row in times) == [("0", 1_000_000), ("1", 2_000_000)]
+    finally:
+        for key, value in before.items():
+            spark.conf.set(key, value)
 
 
 def test_kept_columns_are_checked_when_built(spark: Any) -> None:

@@ -29,7 +29,7 @@ MAPPING: Final = (
     "similarity: double, probability: double>>"
 )
 MATCHES_SCHEMA: Final = (
-    f"event_id string, time timestamp, subscription string, score double, probability double, mapping {MAPPING}"
+    f"event_id string, time timestamp_ltz, subscription string, score double, probability double, mapping {MAPPING}"
 )
 """A row for each match; `mapping` has an entry for every predicate, `probability` is that of the mapping."""
 
@@ -56,7 +56,7 @@ ARROW_MATCHES: Final = pa.schema(
     ]
 )
 
-SCORES_SCHEMA: Final = "event_id string, time timestamp, subscriptions array<int>, scores array<float>"
+SCORES_SCHEMA: Final = "event_id string, time timestamp_ltz, subscriptions array<int>, scores array<float>"
 """A row for each event that matches: the result of workers if no explanation is wanted."""
 ARROW_SCORES: Final = pa.schema(
     [

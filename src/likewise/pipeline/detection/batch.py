@@ -46,8 +46,8 @@ if TYPE_CHECKING:
     from pyspark.sql.conf import RuntimeConfig
 
 DETECTIONS_SCHEMA: Final = (
-    "pattern string, time timestamp, start timestamp, `end` timestamp, probability double, "
-    "events array<struct<role: string, id: string, start: timestamp, `end`: timestamp>>"
+    "pattern string, time timestamp_ltz, start timestamp_ltz, `end` timestamp_ltz, probability double, "
+    "events array<struct<role: string, id: string, start: timestamp_ltz, `end`: timestamp_ltz>>"
 )
 """A row for each detection; `time` is when it became known, `events` are its members in the order of the pattern."""
 

@@ -45,7 +45,7 @@ BATCH_SCHEMA: Final = f"part int, route int, shared boolean, {_EVENT_SCHEMA}, re
 """A hit of a batch job: its partition, the number of its pattern, and whether it goes to other places too. A row
 without `hits` carries only the event time reached, or the number of refused events."""
 
-STREAM_SCHEMA: Final = f"pattern string, version string, place int, `end` timestamp, {_EVENT_SCHEMA}, record string"
+STREAM_SCHEMA: Final = f"pattern string, version string, place int, `end` timestamp_ltz, {_EVENT_SCHEMA}, record string"
 """The same in a stream. Only ticks have an `end`, the column of Spark's watermark: Spark would drop late rows silently.
 Stage two decides which event is late and reports it with the whole `record`."""
 

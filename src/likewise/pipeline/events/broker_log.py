@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 FORMAT: Final = "likewise-broker"
-SCHEMA: Final = "record binary, source string, received timestamp"
+SCHEMA: Final = "record binary, source string, received timestamp_ltz"
 _ARROW = pa.schema([("record", pa.binary()), ("source", pa.string()), ("received", pa.timestamp("us", tz="UTC"))])
 _PART: Final = 50_000
 """Positions in one partition."""

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
+from datetime import datetime
 from functools import reduce
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from likewise.errors import BuildError
-from likewise.events import COMMA, TIME_UNITS
+from likewise.events import COMMA, TIME_UNITS, to_instant
 from likewise.pipeline.events.frame import ATTRIBUTES
 
 if TYPE_CHECKING:
@@ -154,7 +155,7 @@ def moment_text(cell: Column) -> Column:
     """A timestamp as ISO 8601 text in UTC, whatever the zone of the session; one without a zone is in the session's."""
     from pyspark.sql import functions as F
 
-    seconds = F.unix_micros(cell.cast("timestamp")).cast("decimal(20, 0)") / F.lit(1_000_000)
+    seconds = F.unix_micros(cell.cast("timestamp_ltz")).cast("decimal(20, 0)") / F.lit(1_000_000)
     moment = F.expr("timestamp_ntz'1970-01-01 00:00:00'") + F.make_dt_interval(secs=seconds.cast("decimal(18, 6)"))
     return F.concat(F.translate(moment.cast("string"), " ", "T"), F.lit("Z"))
 
@@ -196,31 +197,42 @@ EPOCH: Final = r"^\s*[-+]?\d+(\.\d*)?([eE][-+]?\d+)?\s*\z"
 COMPACT_DATE: Final = r"^\s*\d{8}\s*\z"
 ISO_TIME: Final = r"^\s*\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d(:?\d\d)?)?)?\s*\z"
 """The ISO 8601 texts that Spark's cast reads too. The cast alone would accept years, and times of day."""
+_FIRST, _LAST = to_instant(datetime.min), to_instant(datetime.max)
+"""Times are in the years 1 to 9999, as in one process."""
 _LARGEST: Final = (("s", 10**11), ("ms", 10**14), ("us", 10**17))
 """Without a given unit, an epoch time has the first of these units whose bound is greater."""
 
 
 def moment_of(cell: Column, kind: DataType, *, label: str, format: str | None = None) -> Column:
-    """A timestamp from a cell, of a `strptime` format or of a unit maybe; null where it is not a time."""
+    """A timestamp from a cell, by a `strptime` format or a unit if one is given; null where it is not a time."""
+    from pyspark.sql import functions as F
+
+    found = _timestamp(cell, kind, label=label, format=format)
+    return F.when(F.unix_micros(found).between(_FIRST, _LAST), found)
+
+
+def _timestamp(cell: Column, kind: DataType, *, label: str, format: str | None) -> Column:
     from pyspark.sql import functions as F
 
     sort = kind.typeName().partition("(")[0]
     unit = format if format in TIME_UNITS else None
     if sort in ("timestamp", "timestamp_ntz", "date"):
-        return cell.cast("timestamp")
+        return cell.cast("timestamp_ltz")
     if sort in _NUMBERS:
         return _epoch(cell, unit)
     if sort in _TEXTS:
         if unit is not None:
             number = F.when(cell.rlike(EPOCH), _epoch(cell, unit))
-            return F.coalesce(F.when(cell.rlike(ISO_TIME), cell.try_cast("timestamp")), number)
+            return F.coalesce(F.when(cell.rlike(ISO_TIME), cell.try_cast("timestamp_ltz")), number)
         if format is not None:
-            return F.try_to_timestamp(F.trim(cell), F.lit(spark_pattern(format)))
-        date = F.when(cell.rlike(COMPACT_DATE), F.try_to_timestamp(F.trim(cell), F.lit("yyyyMMdd")))
+            return F.try_to_timestamp(F.trim(cell), F.lit(spark_pattern(format))).cast("timestamp_ltz")
+        date = F.when(
+            cell.rlike(COMPACT_DATE), F.try_to_timestamp(F.trim(cell), F.lit("yyyyMMdd")).cast("timestamp_ltz")
+        )
         number = F.when(cell.rlike(EPOCH) & ~cell.rlike(COMPACT_DATE), _epoch(cell))
-        return F.coalesce(F.when(cell.rlike(ISO_TIME), cell.try_cast("timestamp")), date, number)
+        return F.coalesce(F.when(cell.rlike(ISO_TIME), cell.try_cast("timestamp_ltz")), date, number)
     if sort == "void":
-        return cell.cast("timestamp")
+        return cell.cast("timestamp_ltz")
     raise refusal(label, kind, "cannot be a time")
 
 

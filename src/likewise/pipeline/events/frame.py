@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 ATTRIBUTES: Final = "array<struct<name: string, value: string, kind: string>>"
 FLAW: Final = "struct<source: string, line: bigint, reason: string, record: string>"
 EVENTS_SCHEMA: Final = (
-    f"id string, time timestamp, `end` timestamp, theme array<string>, attributes {ATTRIBUTES}, flaw {FLAW}"
+    f"id string, time timestamp_ltz, `end` timestamp_ltz, theme array<string>, attributes {ATTRIBUTES}, flaw {FLAW}"
 )
 """The columns of events; a record that is not an event has only a `flaw`."""
 
@@ -294,7 +294,9 @@ def as_events(frame: DataFrame, extra: Sequence[Column] = ()) -> DataFrame:
     refuse_twin_fields(types["attributes"], "attributes", fold)
     cells = {name: column(spelt[name]) for name in types}
     attributes = _attributes(cells["attributes"], types["attributes"])
-    moments = [cells[name].cast("timestamp") if name in cells else _null("timestamp") for name in ("time", "end")]
+    moments = [
+        cells[name].cast("timestamp_ltz") if name in cells else _null("timestamp_ltz") for name in ("time", "end")
+    ]
     theme = cells["theme"].cast("array<string>") if "theme" in cells else _null("array<string>")
     made = [
         _event_id(cells["id"].cast("string"), _content_digest(moments, theme, attributes), attributes),

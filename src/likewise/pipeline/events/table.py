@@ -314,7 +314,7 @@ class _Plan(NamedTuple):
         """The time of a role: of several columns, the first with a value, even if it is not a time."""
         from pyspark.sql import functions as F
 
-        made = F.lit(None).cast("timestamp")
+        made = F.lit(None).cast("timestamp_ltz")
         for cell in reversed(self.own.get(role, [])):
             written = self.mapping.rule_of(cell.label).format
             found = moment_of(cell.value, cell.kind, label=cell.label, format=written)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 FORMAT = "likewise-mqtt"
-SCHEMA = "topic string, payload binary, received timestamp"
+SCHEMA = "topic string, payload binary, received timestamp_ltz"
 _ARROW = pa.schema([("topic", pa.string()), ("payload", pa.binary()), ("received", pa.timestamp("us", tz="UTC"))])
 _PART = 5_000
 """Messages in one partition, at most."""
