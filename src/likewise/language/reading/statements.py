@@ -157,4 +157,3 @@ class StatementReader:
 
 def _without_alias(member: Member) -> Profile | Pattern:
     return member.profile if member.duplicates is None else Member(member.profile, None, member.duplicates)
-
