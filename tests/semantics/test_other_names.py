@@ -78,3 +78,9 @@ def test_opposites_stay_opposites_by_any_other_name(evidence: Evidence) -> None:
 
 def test_the_letter_a_may_be_a_code(evidence: Evidence) -> None:
     assert evidence.pairwise(["phase A current"], ["phase B current"])[0] < 0.2
+
+
+def test_another_name_does_not_hide_a_word_that_turns_a_term(evidence: Evidence) -> None:
+    """`set temperature` is another name of a temperature setpoint, which is still no temperature."""
+    assert evidence.pairwise(["temperature"], ["temperature setpoint"])[0] < 0.2
+    assert evidence.pairwise(["set temperature"], ["temperature setpoint"])[0] > 0.9

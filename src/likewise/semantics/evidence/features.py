@@ -18,7 +18,7 @@ from likewise.semantics.evidence.encoder import SentenceEncoder
 from likewise.semantics.evidence.glossary import Glossary
 from likewise.semantics.evidence.lexical import RelatedWords, WordLexicon, WordRelation, initials
 from likewise.semantics.evidence.other_names import OtherNames
-from likewise.semantics.evidence.terms import Reader, Reading, abbreviates, extra_kind, is_code, is_light
+from likewise.semantics.evidence.terms import Reader, Reading, abbreviates, extra_kind, is_code, is_light, turned
 from likewise.semantics.measures.base import Measure, Prepared
 from likewise.semantics.measures.esa import Esa
 from likewise.semantics.space.space import Space
@@ -189,7 +189,7 @@ class TermSide:
         self.is_code = np.array([is_code(word) for word in numbers], np.bool_)
         self.english = np.array([reading.english for reading in readings], np.bool_)
         self.foreign = np.array([reading.foreign for reading in readings], np.bool_)
-        self.renamed = np.array([bool(reading.renames) for reading in readings], np.bool_)
+        self.renamed = np.array([reading.renames is not None for reading in readings], np.bool_)
         self.unlisted = np.array([reading.unlisted for reading in readings], np.bool_)
         self.spelling = np.array([_spelling(reading) for reading in readings], np.int8)
         self.has_codes = np.array([bool(reading.codes) for reading in readings], np.bool_)
@@ -203,6 +203,10 @@ class TermSide:
         for at, reading in enumerate(readings):
             if len(reading.words) == 1 and reading.literal and 1 < len(reading.words[0]) < 7:
                 self._short.setdefault(reading.words[0], []).append(at)
+        self.written: dict[str, list[int]] = {}
+        for at, reading in enumerate(readings):
+            for stemmed in reading.original.stems:
+                self.written.setdefault(stemmed, []).append(at)
         self._with_letters: dict[str, list[int]] = {}
         for at, reading in enumerate(readings):
             self._with_letters.setdefault(_first_letters(reading), []).append(at)
@@ -253,7 +257,7 @@ class TermSide:
     @property
     def versions(self) -> list[list[str]]:
         """The readings as text and, if some rename others, the texts that are renamed."""
-        originals = [reading.renames or reading.text for reading in self.readings]
+        originals = [reading.original.text for reading in self.readings]
         return [self.texts] if originals == self.texts else [self.texts, originals]
 
     @cached_property
@@ -348,8 +352,16 @@ _IDLE = (PairShape.WORD, PairShape.UNLISTED_WORD, PairShape.FOREIGN)
 
 
 def _skip_idle_names(side: TermSide, reading: Reading, out: Features) -> None:
-    renamed = side.renamed | bool(reading.renames)
+    """Let the terms count as they are written where other names cannot say more.
+
+    That is between single words, and where a further word turns one term into something else: a set temperature is a
+    temperature setpoint, but does not make it a temperature.
+    """
+    renamed = side.renamed | (reading.renames is not None)
     out.shape[renamed & np.isin(out.shape, _IDLE)] = PairShape.SKIPPED
+    for at in {at for name in reading.original.stems for at in side.written.get(name, ())}:
+        if renamed[at] and out.shape[at] != PairShape.SAME and turned(reading.original, side.readings[at].original):
+            out.shape[at] = PairShape.SKIPPED
 
 
 def _forget_phrases(side: TermSide, reading: Reading, relation: Codes) -> None:

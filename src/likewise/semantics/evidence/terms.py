@@ -63,8 +63,13 @@ class Reading:
     """Whether this is the term as written."""
     ambiguous: bool = False
     """Whether the abbreviation or name that was replaced may well mean something else."""
-    renames: str = ""
-    """The text in which names were replaced by shorter ones, if this is such a reading."""
+    renames: Reading | None = None
+    """The reading in which names were replaced by shorter ones, if this is such a reading."""
+
+    @property
+    def original(self) -> Reading:
+        """The reading with names as they are written."""
+        return self.renames or self
 
     @property
     def english(self) -> bool:
@@ -118,7 +123,7 @@ class Reader:
             return
         for words, sure in self._names.readings(reading.words):
             text = " ".join(words)
-            yield self._reading(text, literal=False, ambiguous=reading.ambiguous or not sure, renames=reading.text)
+            yield self._reading(text, literal=False, ambiguous=reading.ambiguous or not sure, renames=reading)
 
     def street_name(self, reading: Reading) -> frozenset[str]:
         """The stems that name a street, empty for all other terms.
@@ -149,7 +154,7 @@ class Reader:
         """`pump3` as `pump 3`; names and formulas such as `covid19` and `co2` stay whole."""
         return f"{match['word']} {match['number']}" if self.known(match["word"]) else match[0]
 
-    def _reading(self, text: str, *, literal: bool, ambiguous: bool = False, renames: str = "") -> Reading:
+    def _reading(self, text: str, *, literal: bool, ambiguous: bool = False, renames: Reading | None = None) -> Reading:
         found: dict[str, str] = {}
         words = content_words(text)
         # A second at the end is a unit of time.
@@ -243,6 +248,12 @@ def extra_kind(extra: Sequence[str], *, after_head: bool, known: Callable[[str],
     return "head" if after_head else "modifier"
 
 
+def turned(one: Reading, other: Reading) -> bool:
+    """Whether one reading has all words of the other, and one that turns it into something else."""
+    longer, shorter = sorted((set(one.stems), set(other.stems)), key=len, reverse=True)
+    return longer > shorter and not _stemmed_words().turning.isdisjoint(longer - shorter)
+
+
 @lru_cache(maxsize=1)
 def _stemmed_words() -> ExtraWords:
     return ExtraWords(*(frozenset(map(stem, words)) for words in extra_words()))
@@ -278,4 +289,14 @@ def abbreviates(short: str, word: str) -> bool:
     return word.startswith(short) or (ordered and (first or short[-1] == consonants[-1]))
 
 
-__all__ = ["Reader", "Reading", "abbreviates", "content_words", "digits_of", "extra_kind", "is_code", "is_light"]
+__all__ = [
+    "Reader",
+    "Reading",
+    "abbreviates",
+    "content_words",
+    "digits_of",
+    "extra_kind",
+    "is_code",
+    "is_light",
+    "turned",
+]
