@@ -18,7 +18,7 @@ from typing import Any, Final, TypeAlias, TypeVar
 from likewise.errors import BuildError
 from likewise.language import Composite, Options, Profile, Subscription, parse
 from likewise.matching import Background, Matcher
-from likewise.semantics import Competitors, Glossary, Model, Space, measure, space_path
+from likewise.semantics import Competitors, Glossary, Model, Space, lists_version, measure, space_path
 
 Interests: TypeAlias = str | Path | Subscription | Mapping[str, str] | Iterable[Subscription | str]
 """Subscriptions: as text, as the path of a file, as a dictionary of texts by name, as a list of texts, or parsed."""
@@ -80,7 +80,7 @@ class Recipe:
             "measure": self.measure or "",
             "spaces": ", ".join(f"{name} {digest}" for name, digest in spaces.items()),
             "options": ", ".join(f"{name}={value!r}" for name, value in self.options),
-            **({"model": Model.shipped().version} if self._weighs else {}),
+            **({"model": f"{Model.shipped().version} {lists_version()}"} if self._weighs else {}),
             **({} if self.learned is None else {"background": self.learned.version}),
         }
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 
 from likewise.errors import InputError, MissingError
 from likewise.events import normalise
-from likewise.semantics import Evidence, OtherNames, WordNet
+from likewise.semantics import Evidence, OtherNames, WordNet, lists_version
+from likewise.semantics.evidence import glossary
 from likewise.semantics.evidence.terms import content_words
 
 
@@ -84,3 +86,16 @@ def test_another_name_does_not_hide_a_word_that_turns_a_term(evidence: Evidence)
     """`set temperature` is another name of a temperature setpoint, which is still no temperature."""
     assert evidence.pairwise(["temperature"], ["temperature setpoint"])[0] < 0.2
     assert evidence.pairwise(["set temperature"], ["temperature setpoint"])[0] > 0.9
+
+
+def test_the_version_of_the_lists_changes_with_every_list(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A checkpoint of other lists must not be continued."""
+    for name in ("evidence", "words"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "list.txt").write_text("a\n")
+    monkeypatch.setattr(glossary, "files", lambda _: tmp_path)
+    versions = [lists_version.__wrapped__()]
+    for name in ("evidence", "words"):
+        (tmp_path / name / "list.txt").write_text("b\n")
+        versions.append(lists_version.__wrapped__())
+    assert len(set(versions)) == 3

@@ -3,7 +3,15 @@
 from likewise.semantics.adjust.apart import Coded, Opposed
 from likewise.semantics.adjust.beside import Competitors, Contrast, Ranked, contrasted
 from likewise.semantics.adjust.differences import Differing
-from likewise.semantics.evidence import Evidence, Glossary, Model, OtherNames, SentenceEncoder, extra_words
+from likewise.semantics.evidence import (
+    Evidence,
+    Glossary,
+    Model,
+    OtherNames,
+    SentenceEncoder,
+    extra_words,
+    lists_version,
+)
 from likewise.semantics.measures.base import Matrix, Measure, Prepared, Shared, Themes
 from likewise.semantics.measures.combined import Combined, Hybrid
 from likewise.semantics.measures.concept import Concept, Thesaurus
@@ -76,6 +84,7 @@ __all__ = [
     "find_space",
     "key",
     "list_spaces",
+    "lists_version",
     "measure",
     "measure_names",
     "needs_space",

@@ -3,7 +3,7 @@
 from likewise.semantics.evidence.background import SurroundedTerms, Surroundings, shifted
 from likewise.semantics.evidence.encoder import SentenceEncoder
 from likewise.semantics.evidence.features import Features, PairShape, Sources, TermSide, features
-from likewise.semantics.evidence.glossary import Glossary, extra_words
+from likewise.semantics.evidence.glossary import Glossary, extra_words, lists_version
 from likewise.semantics.evidence.measure import Evidence
 from likewise.semantics.evidence.model import Model, Weights, probability
 from likewise.semantics.evidence.other_names import OtherNames
@@ -25,6 +25,7 @@ __all__ = [
     "extra_words",
     "features",
     "fit",
+    "lists_version",
     "probability",
     "shifted",
 ]

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from hashlib import blake2b
 from importlib.resources import files
 from itertools import islice, product
 from pathlib import Path
@@ -195,6 +196,18 @@ def extra_words() -> ExtraWords:
 
 
 @lru_cache(maxsize=1)
+def lists_version() -> str:
+    """A digest of all shipped lists of words: with equal weights, equal versions give equal scores."""
+    digest = blake2b(digest_size=8)
+    for name in ("evidence", "words"):
+        folder = files("likewise.semantics").joinpath(name)
+        for item in sorted(folder.iterdir(), key=lambda item: item.name):
+            if item.name.endswith(".txt"):
+                digest.update(item.name.encode() + item.read_bytes())
+    return digest.hexdigest()
+
+
+@lru_cache(maxsize=1)
 def _shipped() -> Glossary:
     return Glossary.from_text(_data("abbreviations.txt"), source="abbreviations.txt")
 
@@ -203,4 +216,4 @@ def _data(name: str) -> str:
     return files("likewise.semantics.evidence").joinpath(name).read_text(encoding="utf-8")
 
 
-__all__ = ["ExtraWords", "Glossary", "extra_words"]
+__all__ = ["ExtraWords", "Glossary", "extra_words", "lists_version"]
