@@ -9,7 +9,7 @@ import pytest
 
 from likewise.errors import InputError, MissingError
 from likewise.events import normalise
-from likewise.semantics import Evidence, OtherNames, WordNet, lists_version
+from likewise.semantics import Evidence, Glossary, OtherNames, WordNet, lists_version
 from likewise.semantics.evidence import glossary
 from likewise.semantics.evidence.terms import content_words
 
@@ -76,6 +76,12 @@ def test_other_names_mean_the_same_alone_and_within_terms(evidence: Evidence) ->
 def test_opposites_stay_opposites_by_any_other_name(evidence: Evidence) -> None:
     """`inpatient` is another name of an admitted patient, and says nothing of the opposite."""
     assert evidence.pairwise(["patient admitted"], ["patient discharged"])[0] < 0.1
+
+
+def test_a_glossary_of_ones_own_replaces_other_names() -> None:
+    own = Evidence(encoder=False, wordnet=False, glossary=Glossary.from_text("blackout = loss of consciousness"))
+    assert own.pairwise(["power cut"], ["blackout"])[0] < 0.5 < own.pairwise(["power cut"], ["mains failure"])[0]
+    assert own.pairwise(["loss of consciousness"], ["blackout"])[0] > 0.5
 
 
 def test_the_letter_a_may_be_a_code(evidence: Evidence) -> None:

@@ -20,6 +20,7 @@ from likewise.semantics.evidence.features import EXTRAS, Features, PairShape, So
 from likewise.semantics.evidence.glossary import Glossary
 from likewise.semantics.evidence.lexical import DESCRIPTIONS, WordRelation
 from likewise.semantics.evidence.model import MOST_BITS, Model, probability
+from likewise.semantics.evidence.other_names import OtherNames
 from likewise.semantics.evidence.terms import Reading
 from likewise.semantics.measures.base import Matrix, Measure, Shared, Themes
 from likewise.semantics.space.space import Space, find_space
@@ -66,15 +67,17 @@ class Evidence(Measure):
     ) -> None:
         """`encoder` and `wordnet` are used if installed; False leaves them out, True requires them.
 
-        `glossary` extends the shipped one; `background` has the words of the stream.
+        `glossary` extends the shipped one, and replaces other names of its short forms; `background` has the words of
+        the stream.
         """
         opened = tuple(space if isinstance(space, Space) else find_space(space) for space in spaces)
-        shipped = Glossary.shipped()
+        shipped, names = Glossary.shipped(), OtherNames.shipped()
         self.sources = Sources(
             opened,
             _encoder(encoder),
             _wordnet(wordnet),
             shipped if glossary is None else shipped.extended(glossary),
+            names if glossary is None else names.without(glossary.shorts),
         )
         self.model = Model.shipped() if model is None else model
         self.background = background

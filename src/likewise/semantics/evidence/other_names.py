@@ -6,7 +6,7 @@ of the term.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from importlib.resources import files
 from itertools import islice, product
@@ -55,10 +55,15 @@ class OtherNames:
     ([Renamed(words=('heart', 'rate'), sure=False)], [])
     """
 
-    def __init__(self, names: Mapping[Words, Sequence[Renamed]], sets: Sequence[NameSet] = ()) -> None:
-        self._names = names
+    def __init__(self, sets: Sequence[NameSet] = ()) -> None:
         self.sets = tuple(sets)
         """The sets as they are written: names, and whether each is sure."""
+        self._names: dict[Words, list[Renamed]] = {}
+        for names in sets:
+            read = [(words, sure) for name, sure in names if (words := _words(name))]
+            shortest = min((words for words, sure in read if sure), key=len, default=())
+            for words, sure in read if shortest else ():
+                self._names.setdefault(_key(words), []).append(Renamed(shortest, sure))
 
     @classmethod
     def shipped(cls) -> OtherNames:
@@ -68,12 +73,11 @@ class OtherNames:
     @classmethod
     def none(cls) -> OtherNames:
         """No names: terms are read as they are written."""
-        return cls({})
+        return cls()
 
     @classmethod
     def from_text(cls, text: str, *, source: str = "<text>") -> OtherNames:
         """Parse a set of names a line, divided by semicolons; lines that begin with `#` are comments."""
-        found: dict[Words, list[Renamed]] = {}
         sets: list[NameSet] = []
         for number, line in enumerate(text.splitlines(), start=1):
             names = [name.strip() for name in line.split(";")]
@@ -83,12 +87,19 @@ class OtherNames:
                 hint = "write `name; other name`"
                 raise InputError(f"not a set of names: {line!r}", source=source, line=number, hint=hint)
             sets.append(tuple((name.rstrip("?"), not name.endswith("?")) for name in names))
-            read = [(_words(name), sure) for name, sure in sets[-1]]
-            shortest = min((words for words, sure in read if sure and words), key=len, default=read[0][0])
-            for words, sure in read:
-                if words and shortest:
-                    found.setdefault(_key(words), []).append(Renamed(shortest, sure))
-        return cls(found, sets)
+        return cls(sets)
+
+    def without(self, names: Iterable[str]) -> OtherNames:
+        """The sets without some names, such as those that a user's glossary explains otherwise.
+
+        >>> OtherNames.from_text("petrol; gas; gasoline").without(["gas"]).readings(["gas"])
+        []
+        """
+        dropped = {_key(words) for name in names if (words := _words(name))}
+        if dropped.isdisjoint(self._names):
+            return self
+        kept = (tuple(item for item in found if _key(_words(item[0])) not in dropped) for found in self.sets)
+        return OtherNames([found for found in kept if len(found) > 1])
 
     def __len__(self) -> int:
         return len(self._names)
