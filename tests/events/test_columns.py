@@ -23,6 +23,7 @@ from likewise.events import (
     RecordMapping,
     decode_lines,
     encode_line,
+    parquet_batches,
     read_batches,
     read_events,
 )
@@ -204,6 +205,17 @@ def test_events_in_parquet_are_read_whether_their_texts_are_numbered_or_not(tmp_
     for source in (path, io.BytesIO(path.read_bytes())):
         found = [(event.id, event.tuples) for event in read_events(source)]
         assert found == [(f"e{row}", (("room", f"room {row}"),)) for row in range(3_000)]
+
+
+def test_texts_stay_numbered_across_row_groups(tmp_path: Path) -> None:
+    """No batch spans two row groups, because Arrow would then read all texts without their dictionaries."""
+    attributes = [[{"name": "room", "value": f"room {row % 5}", "kind": "text"}] for row in range(3_000)]
+    table = pa.table({"id": [f"e{row}" for row in range(3_000)], "attributes": attributes})
+    pq.write_table(table, tmp_path / "e.parquet", row_group_size=1_250)
+    batches = list(parquet_batches(tmp_path / "e.parquet", rows=1_000))
+    assert [batch.num_rows for batch in batches] == [1_000, 250, 1_000, 250, 500]
+    tuple_types = [batch.schema.field("attributes").type.value_type for batch in batches]
+    assert all(pa.types.is_dictionary(kind.field("value").type) for kind in tuple_types)
 
 
 def test_a_broken_parquet_file_is_one_error(tmp_path: Path) -> None:

@@ -45,25 +45,32 @@ def read_parquet(
 
 def parquet_batches(source: Any, *, share: tuple[int, int] = (0, 1), rows: int = ROWS) -> Iterator[pa.RecordBatch]:
     """The rows of a file of events, or of one share `(number, count)`; each row group is in exactly one share."""
-    done = 0
-    try:
-        for batch in _event_rows(source, share, rows, numbered=True):
-            done += batch.num_rows
-            yield batch
-    except pa.ArrowNotImplementedError:
-        # Writers fall back to plain texts if a dictionary gets too large; Arrow cannot read that within lists.
-        for batch in _event_rows(source, share, rows, numbered=False):
-            fresh = batch.slice(done)
-            done -= batch.num_rows - fresh.num_rows
-            if fresh.num_rows:
-                yield fresh
+    with _open(source) as file:
+        groups = list(_groups(file.metadata, *share))
+    numbered = True
+    # One row group at a time: Arrow cannot put the dictionaries of two groups into one batch.
+    for group in groups:
+        done = 0
+        try:
+            for batch in _event_rows(source, group, rows, numbered=numbered):
+                done += batch.num_rows
+                yield batch
+        except pa.ArrowNotImplementedError:
+            if not numbered:
+                raise
+            # Writers fall back to plain texts if a dictionary gets too large; Arrow cannot read that within lists.
+            numbered = False
+            for batch in _event_rows(source, group, rows, numbered=False):
+                fresh = batch.slice(min(done, batch.num_rows))
+                done -= batch.num_rows - fresh.num_rows
+                if fresh.num_rows:
+                    yield fresh
 
 
-def _event_rows(source: Any, share: tuple[int, int], rows: int, *, numbered: bool) -> Iterator[pa.RecordBatch]:
+def _event_rows(source: Any, group: int, rows: int, *, numbered: bool) -> Iterator[pa.RecordBatch]:
     with _open(source, numbered=numbered) as file:
         wanted = [name for name in file.schema_arrow.names if name in _COLUMNS]
-        groups = list(_groups(file.metadata, *share))
-        yield from file.iter_batches(rows, row_groups=groups, columns=wanted, use_threads=False)
+        yield from file.iter_batches(rows, row_groups=[group], columns=wanted, use_threads=False)
 
 
 def _open(source: Any, *, numbered: bool = False) -> pq.ParquetFile:
