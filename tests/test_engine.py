@@ -42,6 +42,12 @@ def test_the_example_of_thematic_event_processing_made_exact():
     assert notification.match.mapping.probability == 1.0
 
 
+def test_a_name_in_a_dictionary_is_any_text():
+    engine = Engine()
+    assert engine.subscribe({"hot room": "{temp > 30}", "a: b": "{temp > 40}"}) == ["hot room", "a: b"]
+    assert [notification.subscription for notification in engine.publish({"temp": 35})] == ["hot room"]
+
+
 def test_an_unmet_predicate_means_silence():
     engine = Engine()
     engine.subscribe("{device= laptop, office= room 112}")

@@ -33,6 +33,7 @@ from likewise.language import (
     parse,
     parse_duration,
     parse_subscription,
+    write_header,
 )
 from likewise.matching import Background, Explanation, Match, Matcher, StreamLearner, StreamSample
 from likewise.semantics import Competitors, Measure, Space
@@ -417,7 +418,7 @@ def _subscriptions_of(interest: Interest) -> Iterable[Subscription]:
     if isinstance(interest, str):
         return parse(interest)
     if isinstance(interest, Mapping):
-        interest = [f"{name}: {text}" for name, text in interest.items()]
+        interest = [f"{write_header(str(name))}: {text}" for name, text in interest.items()]
     untyped: Any = interest  # callers may pass anything
     items = list(untyped) if isinstance(untyped, Iterable) else [untyped]
     if wrong := [item for item in items if not isinstance(item, str | Subscription)]:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Final, TypeAlias, TypeVar
 
 from likewise.errors import BuildError
-from likewise.language import Composite, Options, Profile, Subscription, parse
+from likewise.language import Composite, Options, Profile, Subscription, parse, write_header
 from likewise.matching import Background, Matcher
 from likewise.semantics import Competitors, Glossary, Model, Space, lists_version, measure, space_path
 
@@ -180,7 +180,7 @@ def subscriptions_of(interests: Interests) -> Iterable[Subscription]:
     if isinstance(interests, str):
         return parse(interests) if "{" in interests or "\n" in interests else _read(Path(interests))
     if isinstance(interests, Mapping):
-        return _named(f"{name}: {text}" for name, text in interests.items())
+        return _named(f"{write_header(str(name))}: {text}" for name, text in interests.items())
     return _named(interests)
 
 

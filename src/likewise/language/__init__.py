@@ -55,7 +55,7 @@ from likewise.language.reading.parser import (
     parse_placed,
     parse_subscription,
 )
-from likewise.language.writing.profile import format_predicate
+from likewise.language.writing.profile import format_predicate, write_header
 from likewise.language.writing.structure import (
     structure,
 )
@@ -116,4 +116,5 @@ __all__ = [
     "references",
     "structure",
     "write_duration",
+    "write_header",
 ]

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias, TypeVar
 
 from likewise.errors import BuildError, InputError
-from likewise.language import parse_duration
+from likewise.language import parse_duration, write_header
 from likewise.recipe import Interests
 from likewise.semantics import Glossary
 
@@ -125,7 +125,7 @@ def interests(subscriptions: Any) -> Any:
         raise BuildError("a row of the table has no subscription", hint="columns: name (optional), subscription")
     names = [row[places["name"]] if "name" in places else None for row in rows]
     _check_texts(zip(names, texts, strict=True))
-    return [f"{name}: {text}" if name else text for name, text in zip(names, texts, strict=True)]
+    return [f"{write_header(str(name))}: {text}" if name else text for name, text in zip(names, texts, strict=True)]
 
 
 def _check_texts(named: Iterable[tuple[Any, Any]]) -> None:

@@ -16,7 +16,7 @@ from typing import Any, Protocol
 import msgspec
 
 from likewise.errors import BuildError, LikewiseError
-from likewise.language import Subscription, parse
+from likewise.language import Subscription, parse, write_header
 from likewise.matching import Background
 from likewise.recipe import Recipe, once
 
@@ -222,7 +222,7 @@ def _lines(rows: Any, file: Path) -> Iterator[str]:
         text = row.get("subscription") if isinstance(row, dict) else None
         if not isinstance(text, str):
             raise BuildError(f"{file} has a row without a subscription", hint="columns: name (optional), subscription")
-        yield f"{row['name']}: {text}" if row.get("name") else text
+        yield f"{write_header(str(row['name']))}: {text}" if row.get("name") else text
 
 
 def pattern_versions(recipe: Recipe) -> dict[str, str]:
