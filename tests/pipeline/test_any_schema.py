@@ -25,7 +25,8 @@ pytestmark = pytest.mark.spark
 
 def tuples(frame: Any) -> list[list[tuple[str, Any]]]:
     return [
-        [(each.name, value_of_text(each.value, each.kind)) for each in row.attributes or ()] for row in frame.collect()
+        [(entry.name, value_of_text(entry.value, entry.kind)) for entry in row.attributes or ()]
+        for row in frame.collect()
     ]
 
 
@@ -207,9 +208,9 @@ def test_columns_are_computed_while_files_are_read(spark: Any, tmp_path: Path) -
         events = read_events(spark, tmp_path / name, columns=mapping, computed=computed)
         assert [row.id for row in events.collect()] == ["1-k"]
         assert tuples(events) == [[("sum", 7)]]
-    for wrong, told in (({"sum": F.col("c")}, "cannot be made"), ({"sum": "a + b"}, "is no Column")):
-        with pytest.raises(BuildError, match=told):
-            read_events(spark, tmp_path / "t.parquet", columns=RecordMapping(id="id"), computed=wrong)
+    for computed, message in (({"sum": F.col("c")}, "cannot be made"), ({"sum": "a + b"}, "is no Column")):
+        with pytest.raises(BuildError, match=message):
+            read_events(spark, tmp_path / "t.parquet", columns=RecordMapping(id="id"), computed=computed)
     with pytest.raises(BuildError, match="computed columns have names"):
         events_from_columns(spark.sql("select 1 as a"), RecordMapping(), computed=[F.col("a")])  # type: ignore[arg-type]  # the mistake itself
     with pytest.raises(BuildError, match="computed from those of a table"):
@@ -308,7 +309,6 @@ def test_a_time_of_day_is_no_time(spark: Any) -> None:
         (RecordMapping(attributes=["device.nam"]), "no field 'nam'"),
         (RecordMapping(theme="m"), "cannot be a theme"),
         (RecordMapping(id="id"), "'raw' is binary: it cannot be an attribute"),
-        (RecordMapping(time="id", time_format="%G %V %u"), "no times of the format '%G %V %u': %G"),
         (RecordMapping(id="id", zone="Europe/Dublin"), "in the zone of its session"),
         (RecordMapping(id="id", complete=False), "not guessed on Spark"),
     ],
@@ -374,9 +374,9 @@ def test_columns_go_through_detection_with_each_member(spark: Any) -> None:
         frame, "p: {type = a} as x then {type = b} as y within 1 minute", keep=["tenant", "row number", "seen"]
     )
     (row,) = found.collect()
-    members = [(each.role, each.id, each.tenant, each["row number"]) for each in row.events]
+    members = [(member.role, member.id, member.tenant, member["row number"]) for member in row.events]
     assert members == [("x", "e0", "acme", 0), ("y", "e1", "acme", 1)]
-    assert {each.seen for each in row.events} == {frame.head().seen}
+    assert {member.seen for member in row.events} == {frame.head().seen}
 
 
 def test_columns_go_through_streams(spark: Any, tmp_path: Path) -> None:
@@ -435,6 +435,10 @@ def test_sessions_whose_timestamps_have_no_zone(spark: Any, tmp_path: Path) -> N
         table = spark.sql("select 'e' as id, timestamp_seconds(1767261600) as at, 'a' as type")
         events = events_from_columns(table, RecordMapping(id="id", time="at"))
         assert match(events, "x: {type = a}").selectExpr("unix_micros(time) as t").head().t == 1_767_261_600_000_000
+        written = spark.sql("select 'e' as id, '01.01.2026 11:00 +0100' as at, 'a' as type")
+        offset = RecordMapping(id="id", time="at", time_format="%d.%m.%Y %H:%M %z")
+        (row,) = events_from_columns(written, offset).selectExpr("unix_micros(time) as t").collect()
+        assert row.t == 1_767_261_600_000_000
         assert dead_letters(detect(events, pair, dead_letters=True)).count() == 0
         stream = read_events(spark, tmp_path, format="jsonl", stream=True)
         writer = detect(stream, pair).writeStream.format("memory").queryName("zoned").trigger(availableNow=True)
@@ -456,9 +460,9 @@ def test_kept_columns_are_checked_when_built(spark: Any) -> None:
     nested = frame.select("*", F.struct("tenant").alias("meta"))
     with pytest.raises(BuildError, match=r"'meta\.tenant' is a field"):
         match(nested, "x: {a = b}", keep=["meta.tenant"])
-    place = frame.withColumn("place", F.expr("st_geogfromwkb(X'0101000000000000000000F03F0000000000000040')"))
-    with pytest.raises(BuildError, match=r"'place' is geography.*cannot be kept"):
-        match(place.drop("score"), "x: {a = b}", keep="*")
+    span = frame.withColumn("span", F.expr("interval 1 month"))
+    with pytest.raises(BuildError, match=r"'span' is interval month: it cannot be kept"):
+        match(span.drop("score"), "x: {a = b}", keep="*")
     with pytest.raises(BuildError, match="no column 'tennant'") as error:
         match(frame, "x: {a = b}", keep=["tennant"])
     assert "did you mean 'tenant'" in str(error.value)

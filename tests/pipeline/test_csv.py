@@ -18,13 +18,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.pipeline.traces import PATTERNS, expected, signatures, trace
 
-from likewise.events import BadRecord, Event, RecordMapping, parse_instant
+from likewise.errors import BuildError
+from likewise.events import BadRecord, Event, RecordMapping
 from likewise.events import read_events as read_source
 from likewise.language import Profile, parse
 from likewise.matching import Matcher
 from likewise.pipeline import dead_letters, detect, match, read_events
 from likewise.pipeline.events.frame import batch_of, events_of
 from likewise.pipeline.events.scan import BETWEEN, CsvTable, LineStep, cells_of, read_share, row_id
+from likewise.pipeline.events.table import TableStep
+from likewise.pipeline.events.transfer import event_rows
 
 HEADER = ["id", "when", "until", "tags", "temp", "place"]
 ALL = RecordMapping(id="id", time="when", end="until", theme="tags")
@@ -37,8 +40,8 @@ def by_spark(spark: Any, path: Path, columns: RecordMapping) -> Any:
 
 
 def own(frame: Any) -> bool:
-    """Whether workers make the events."""
-    return "_likewise_origin" in vars(frame)
+    """Whether workers read the lines of the file."""
+    return not isinstance(event_rows(frame)[1], TableStep)
 
 
 def events_in(frame: Any) -> list[Event]:
@@ -238,8 +241,8 @@ def test_spark_reads_what_workers_cannot(spark: Any, tmp_path: Path) -> None:
     folders = read_events(spark, tmp_path / "days", format="csv", columns=RecordMapping(id="id"))
     assert [event.tuples for event in events_in(folders)] == [(("x", 2), ("day", "mon"))]
     assert not any(map(own, (lines, folders)))
-    told = {"sep": ";", "pathGlobFilter": "x.*"}
-    plain = read_events(spark, file.parent, format="csv", columns=RecordMapping(id="id"), options=told)
+    options = {"sep": ";", "pathGlobFilter": "x.*"}
+    plain = read_events(spark, file.parent, format="csv", columns=RecordMapping(id="id"), options=options)
     assert own(plain)
     assert dead_letters(plain).count() == 2
 
@@ -293,20 +296,21 @@ def test_times_without_a_zone_are_those_of_the_session(spark: Any, tmp_path: Pat
 
 
 @pytest.mark.spark
-def test_a_zone_that_only_java_knows_is_left_to_spark(spark: Any, tmp_path: Path) -> None:
+def test_a_zone_that_only_java_knows_is_refused(spark: Any, tmp_path: Path) -> None:
     (tmp_path / "x.csv").write_text("id,when\n1,2020-07-01 12:00:00\n")
     spark.conf.set("spark.sql.session.timeZone", "PST")
     try:
-        frame = read_events(spark, tmp_path / "x.csv", columns=RecordMapping(id="id", time="when", attributes=["id"]))
-        (event,) = events_in(frame)
+        with pytest.raises(BuildError, match=r"session.*no time zone 'PST'"):
+            read_events(spark, tmp_path / "x.csv", columns=RecordMapping(id="id", time="when", attributes=["id"]))
     finally:
         spark.conf.set("spark.sql.session.timeZone", "UTC")
-    assert not own(frame)
-    assert event.start == parse_instant("when", "2020-07-01T19:00:00Z")
 
 
 def written(events: list[Event], path: Path) -> Path:
-    lines = [f"{each.id},{each.time:%Y-%m-%dT%H:%M:%SZ},{','.join(str(v) for _, v in each.tuples)}" for each in events]
+    lines = [
+        f"{event.id},{event.time:%Y-%m-%dT%H:%M:%SZ},{','.join(str(value) for _, value in event.tuples)}"
+        for event in events
+    ]
     path.write_text("\n".join(["id,time,type,room", *lines]))
     return path
 
@@ -318,12 +322,12 @@ def test_matches_and_detections_are_those_of_parquet_and_of_one_process(spark: A
     pq.write_table(pa.Table.from_batches([batch_of(events)]), tmp_path / "e.parquet")
     parquet = read_events(spark, tmp_path / "e.parquet")
     interests = "x: {type = a}\ny: {room = r1, type = b}"
-    mine, theirs = (sorted(map(str, match(each, interests).collect())) for each in (csv, parquet))
+    mine, theirs = (sorted(map(str, match(frame, interests).collect())) for frame in (csv, parquet))
     assert mine == theirs
     matcher = Matcher()
-    for each in parse(interests):
-        assert isinstance(each.body, Profile)
-        matcher.add(each.body, options=each.options, key=each.name)
+    for subscription in parse(interests):
+        assert isinstance(subscription.body, Profile)
+        matcher.add(subscription.body, options=subscription.options, key=subscription.name)
     assert len(mine) == sum(map(len, matcher.match_batch(events)))
     assert signatures(detect(csv, PATTERNS).toArrow()) == expected(events)
 
@@ -343,4 +347,4 @@ def test_a_stream_of_files_has_a_header_in_each(spark: Any, tmp_path: Path) -> N
     writer = match(frame, "x: {type = a}").writeStream.foreachBatch(lambda batch, _: rows.extend(batch.collect()))
     query = writer.option("checkpointLocation", str(tmp_path / "state")).trigger(availableNow=True).start()
     assert query.awaitTermination(60)
-    assert sorted(row["event_id"] for row in rows) == [each.id for each in events if ("type", "a") in each.tuples]
+    assert sorted(row["event_id"] for row in rows) == [event.id for event in events if ("type", "a") in event.tuples]

@@ -25,7 +25,8 @@ from likewise.matching import Matcher
 from likewise.pipeline.detection.batch import ARROW_DETECTIONS, DetectTask, detect
 from likewise.pipeline.detection.parcels import ParcelReader, TupleFacts, hit_texts, tuple_texts, tuples_of
 from likewise.pipeline.detection.route import RouteTask
-from likewise.pipeline.events.frame import batch_of, dead_letters
+from likewise.pipeline.events.frame import batch_of
+from likewise.pipeline.events.transfer import dead_letters
 from likewise.pipeline.streaming.subscriptions import FixedRecipe
 from likewise.recipe import Recipe
 

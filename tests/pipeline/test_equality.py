@@ -78,10 +78,12 @@ def told_by_engine(trace: list[Event], text: str, space: str) -> tuple[Counter[A
     engine = Engine(spaces=[space])
     engine.subscribe(text)
     engine.learn_background(trace)
-    told = engine.publish_batch(trace)
-    told += engine.advance(max(event.end or 0 for event in trace))
-    matches = Counter((one.event.id, one.subscription, one.score) for one in told if one.match is not None)
-    found = Counter(signature(one.detection) for one in told if one.detection is not None)
+    notifications = engine.publish_batch(trace)
+    notifications += engine.advance(max(event.end or 0 for event in trace))
+    matches = Counter(
+        (sent.event.id, sent.subscription, sent.score) for sent in notifications if sent.match is not None
+    )
+    found = Counter(signature(sent.detection) for sent in notifications if sent.detection is not None)
     return matches, found
 
 
@@ -94,7 +96,7 @@ def test_batch_and_every_split_of_a_stream_equal_the_engine(spark: Any, space: s
     trace.append(closing(trace))
     matches, found = told_by_engine(trace, SINGLE, space)[0], told_by_engine(trace, PATTERNS + MEANT, space)[1]
     assert matches
-    assert {one[0] for one in found} == {"pair", "first", "unbound", "calm", "absent", "meant"}
+    assert {key[0] for key in found} == {"pair", "first", "unbound", "calm", "absent", "meant"}
     frame = spark.createDataFrame(pa.Table.from_batches([batch_of(trace)])).repartition(2)
     assert matches_of(match(frame, SINGLE, spaces=space)) == matches
     assert matches_of(match(frame, SINGLE, spaces=space, background=None)) != matches
@@ -140,7 +142,7 @@ def kill_once(batches):
     yield from ()
 
 def stored_plan(frame):
-    rows, _ = vars(frame)["_likewise_origin"].rows()
+    rows, _ = vars(frame)["_likewise_origin"].rows((), False)
     return rows._explain_string()
 
 spark = spark_session(remote=sys.argv[3], settings={"spark.sql.shuffle.partitions": "2"})

@@ -17,6 +17,7 @@ import pytest
 pytest.importorskip("pyspark")
 
 from pyspark.sql import functions as F
+from tests.pipeline.plans import LONGEST, TABLE, frames, longest_line
 from tests.pipeline.traces import START, trace, write_files
 
 from likewise import pipeline
@@ -42,6 +43,7 @@ from likewise.pipeline.detection.stream import (
     BOUNDED,
     STORES_MEMORY,
     configure_state_store,
+    cores_of,
     layout_of,
     refuse_change,
     with_few_stores,
@@ -63,7 +65,7 @@ def test_durations_are_texts_or_timedeltas() -> None:
 
 
 @pytest.mark.parametrize(
-    ("call", "told"),
+    ("call", "message"),
     [
         (lambda: match(None, "x: {a = b}", treshold=0.5), "match() got an unexpected .* Did you mean 'threshold'?"),
         (lambda: match(None, "x: {a = b}", space="wordnet"), "Did you mean 'spaces'?"),
@@ -76,10 +78,10 @@ def test_durations_are_texts_or_timedeltas() -> None:
         (lambda: check(None, space="wordnet"), "Did you mean 'spaces'?"),
     ],
 )
-def test_a_misspelt_option_is_a_type_error_with_the_nearest_name(call: Any, told: str) -> None:
+def test_a_misspelt_option_is_a_type_error_with_the_nearest_name(call: Any, message: str) -> None:
     with pytest.raises(TypeError) as error:
         call()
-    assert told.rpartition(".* ")[2] in str(error.value)
+    assert message.rpartition(".* ")[2] in str(error.value)
 
 
 def test_what_is_no_frame_is_named() -> None:
@@ -106,9 +108,16 @@ def test_subscriptions_are_texts_mappings_or_ready() -> None:
     ]
     recipes = [Recipe.of(form) for form in forms]
     assert recipes[0] == recipes[1] == recipes[2]
-    assert [each.name for each in Recipe.of(["{a = 1}", "x: {b = 1}"]).subscriptions] == ["s1", "x"]
+    assert [subscription.name for subscription in Recipe.of(["{a = 1}", "x: {b = 1}"]).subscriptions] == ["s1", "x"]
     with pytest.raises(ParseError, match="taken"):
         Recipe.of(["x: {a = 1}", "x: {b = 1}"])
+
+
+@pytest.mark.parametrize("name", ["hot room", "größe (m²)", "a: b", 'say "hot"', "where", "7"])
+def test_a_name_in_a_mapping_is_any_text(name: str) -> None:
+    assert [subscription.name for subscription in Recipe.of({name: "{temp > 30}"}).subscriptions] == [name]
+    with pytest.raises(BuildError, match="a name cannot be empty"):
+        Recipe.of({"": "{temp > 30}"})
 
 
 def test_a_subscription_that_is_no_text_is_named() -> None:
@@ -138,9 +147,9 @@ def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
 @pytest.mark.spark
 def test_subscriptions_come_as_a_frame(spark: Any) -> None:
     events = spark.sql("select 'e' as id, map('temp', 31) as attributes")
-    texts = [("hot", "{temp > 30}"), (None, "cold: {temp < 5}")]
+    texts = [("hot room", "{temp > 30}"), (None, "cold: {temp < 5}")]
     table = spark.createDataFrame(texts, "name string, subscription string")
-    assert [row.subscription for row in match(events, table).collect()] == ["hot"]
+    assert [row.subscription for row in match(events, table).collect()] == ["hot room"]
     with pytest.raises(BuildError, match="has only name"):
         match(events, table.select("name"))
 
@@ -177,7 +186,7 @@ def test_a_stream_takes_subscriptions_in_any_form_and_paths(spark: Any, tmp_path
 
 @pytest.mark.spark
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "message"),
     [
         ({"what": "detection"}, "cannot return 'detection'"),
         ({"what": "matches"}, "no subscription to match"),
@@ -188,12 +197,12 @@ def test_a_stream_takes_subscriptions_in_any_form_and_paths(spark: Any, tmp_path
     ],
 )
 def test_a_stream_refuses_mistakes_before_it_starts(
-    spark: Any, tmp_path: Path, options: dict[str, Any], told: str
+    spark: Any, tmp_path: Path, options: dict[str, Any], message: str
 ) -> None:
     write_files(tmp_path / "in", trace(8), size=8)
     events = read_events(spark, tmp_path / "in", format="jsonl", stream=True)
     given = {"events": events, "source": PAIR, "sink": FileSink(tmp_path / "out"), "checkpoint": tmp_path / "state"}
-    with pytest.raises(BuildError, match=told):
+    with pytest.raises(BuildError, match=message):
         Stream(**{**given, **options}).start()  # type: ignore[arg-type]  # mistakes among them
 
 
@@ -224,6 +233,13 @@ def test_plans_name_our_nodes(spark: Any) -> None:
 
 
 @pytest.mark.spark
+def test_plans_fit_on_a_screen(spark: Any, tmp_path: Path) -> None:
+    spark.sql(TABLE).write.parquet(str(tmp_path / "table"))
+    lengths = {name: longest_line(frame) for name, frame in frames(spark.read.parquet(str(tmp_path / "table"))).items()}
+    assert {name: length for name, length in lengths.items() if length > LONGEST} == {}
+
+
+@pytest.mark.spark
 @pytest.mark.parametrize("untimed", [3, 5])
 def test_events_without_a_time_are_counted_in_a_warning(spark: Any, untimed: int) -> None:
     """Also where none has a time."""
@@ -236,8 +252,10 @@ def test_events_without_a_time_are_counted_in_a_warning(spark: Any, untimed: int
             if seen:
                 break
             time.sleep(0.1)
-    told = [str(each.message) for each in seen if issubclass(each.category, LikewiseWarning)]
-    assert [text.partition(";")[0] for text in told] == [f"{untimed} events have no time and took no part in detection"]
+    texts = [str(warning.message) for warning in seen if issubclass(warning.category, LikewiseWarning)]
+    assert [text.partition(";")[0] for text in texts] == [
+        f"{untimed} events have no time and took no part in detection"
+    ]
 
 
 @pytest.mark.spark
@@ -263,7 +281,7 @@ def test_a_checkpoint_refuses_other_buckets_and_patterns_and_goes_on_with_its_ow
     with pytest.raises(Exception, match="the pattern 'pair' is another one than in the checkpoint"):
         run(2, PAIR.replace("30", "40"))
     run(2)
-    found = [[(each.id, each.tenant) for each in row.events] for row in spark.read.parquet(out).collect()]
+    found = [[(member.id, member.tenant) for member in row.events] for row in spark.read.parquet(out).collect()]
     assert found == [[("1", "acme"), ("2", "acme")]]
 
 
@@ -271,8 +289,9 @@ def test_a_checkpoint_depends_on_what_its_state_holds() -> None:
     """Where hits meet, how they were scored, and the columns that members carry; not on how late events may be."""
     recipe = Recipe.of(PAIR)
     usual = layout_of(recipe, DetectOptions())
-    for other in (DetectOptions(buckets=3), DetectOptions(spread=False), DetectOptions(keep=["tenant string"])):
+    for other in (DetectOptions(buckets=3), DetectOptions(spread=False)):
         assert layout_of(recipe, other) != usual
+    assert layout_of(recipe, DetectOptions(), {"tenant": "string"}) != usual
     assert layout_of(Recipe.of(PAIR, options={"threshold": 0.7}), DetectOptions()) != usual
     assert layout_of(recipe, DetectOptions(lateness=5, max_ahead=7)) == usual
 
@@ -347,7 +366,7 @@ def test_detection_goes_by_the_watermark_of_its_events(spark: Any, tmp_path: Pat
     assert sum(row.flaw is None for row in found) > 2
     single = timed.dropDuplicatesWithinWatermark(["id"])
     found = rows_of(detect(single, PAIR, buckets=1), tmp_path / "single")
-    assert sorted(each.id for row in found for each in row.events) == ["a1", "a2", "b1", "b2"]
+    assert sorted(member.id for row in found for member in row.events) == ["a1", "a2", "b1", "b2"]
 
 
 @pytest.mark.spark
@@ -394,10 +413,47 @@ def test_two_detections_stand_in_one_batch_query(spark: Any) -> None:
     events = spark.sql("""select 'e' || id as id, timestamp_seconds(id) as time,
         map('type', if(id % 2 = 0, 'a', 'b')) as attributes from range(10)""")
     pairs = [
-        detect(events, f"{x}{y}: {{type = {x}}} as p then {{type = {y}}} as q within 1 second") for x, y in ("ab", "ba")
+        detect(events, f"{first}{second}: {{type = {first}}} as p then {{type = {second}}} as q within 1 second")
+        for first, second in ("ab", "ba")
     ]
     counts = pairs[0].union(pairs[1]).groupBy("pattern").count()
     assert {row.pattern: row["count"] for row in counts.collect()} == {"ab": 5, "ba": 4}
+
+
+@pytest.mark.spark
+def test_two_detections_in_one_stream_are_refused_when_the_query_is_built(spark: Any, tmp_path: Path) -> None:
+    write_files(tmp_path / "in", trace(10), size=10)
+    events = read_events(spark, tmp_path / "in", format="jsonl", stream=True)
+    first, second = detect(events, PAIR), detect(events, PAIR.replace("30", "40"))
+    again = first.selectExpr("pattern as id", "time", "map('type', pattern) as attributes")
+    calls: list[Any] = [
+        lambda: first.union(second),
+        lambda: first.select("time").unionByName(other=second.select("time")),
+        lambda: first.where("probability > 0").join(second, "pattern"),
+        lambda: detect(again, PAIR),
+        lambda: detect(events.selectExpr("id", "time", "map('type', id) as attributes").union(again), PAIR),
+    ]
+    for call in calls:
+        with pytest.raises(BuildError, match="a streaming query cannot detect twice"):
+            call()
+    assert first.where("probability > 0").union(first.where("probability = 0")).isStreaming
+
+
+@pytest.mark.spark
+def test_a_query_over_matches_has_as_many_stores_as_cores(spark: Any, tmp_path: Path) -> None:
+    """Each of Spark's 200 stores would be opened in every batch."""
+    write_files(tmp_path / "in", trace(10), size=10)
+    found = match(read_events(spark, tmp_path / "in", format="jsonl", stream=True), "x: {type = a}").select("event_id")
+    before = spark.conf.get(PARTITIONS)
+    spark.conf.set(PARTITIONS, "200")
+    try:
+        writer = found.dropDuplicates(["event_id"]).writeStream.format("noop").trigger(**NOW)
+        query = writer.option("checkpointLocation", str(tmp_path / "state")).start()
+        query.awaitTermination()
+        assert spark.conf.get(PARTITIONS) == "200"
+    finally:
+        spark.conf.set(PARTITIONS, before)
+    assert query.recentProgress[0]["stateOperators"][0]["numShufflePartitions"] == cores_of(spark) < 200
 
 
 def test_a_new_stream_has_as_many_stores_as_cores_unless_the_session_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -465,5 +521,5 @@ def test_windows_over_detections_work_in_foreach_batch(spark: Any, tmp_path: Pat
 @pytest.mark.spark
 def test_a_session_is_checked_on_driver_and_workers(spark: Any, tmp_path: Path) -> None:
     assert check(spark) == []
-    (told,) = check(spark, spaces=str(tmp_path))[:1]
-    assert told == f"driver: there is no space at {tmp_path}"
+    (problem,) = check(spark, spaces=str(tmp_path))[:1]
+    assert problem == f"driver: there is no space at {tmp_path}"

@@ -12,14 +12,12 @@ pytest.importorskip("pyspark")
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.pipeline.traces import packed_batch
 
 from likewise.errors import BuildError, LikewiseError
 from likewise.events import Event, columns_of_batch
 from likewise.language import parse
 from likewise.matching import Matcher
-from likewise.pipeline.events.frame import batch_of, events_of
-from likewise.pipeline.events.transfer import unpacked
+from likewise.pipeline.events.frame import batch_of
 from likewise.pipeline.matching import ScoreTask, match, shown
 from likewise.recipe import Recipe
 
@@ -107,13 +105,6 @@ def _schema() -> str:
     return EVENTS_SCHEMA
 
 
-@settings(deadline=None)
-@given(EVENTS)
-def test_packed_events_come_out_as_they_went_in(events: list[Event]) -> None:
-    if events:
-        assert list(events_of(unpacked(packed_batch(events)))) == events
-
-
 @pytest.mark.spark
 def test_without_explanations_the_matches_are_the_same(spark: Any) -> None:
     events = some_events(300)
@@ -132,7 +123,7 @@ def test_every_event_is_told_once_with_all_its_scores() -> None:
     events = [Event.of({"temperature": 25, "free": True}, id="a"), Event.of({"x": 1}, id="b"), *some_events(3)]
     (batch,) = ScoreTask(Recipe.of(SUBSCRIPTIONS))([batch_of(events)])
     first = batch.to_pylist()[0]
-    assert (first["event_id"], first["subscriptions"], first["scores"]) == ("a", [0, 3], [1.0, 1.0])
+    assert (first["event_id"], first["subscription"], first["score"]) == ("a", [0, 3], [1.0, 1.0])
     assert "b" not in batch.column("event_id").to_pylist()
 
 

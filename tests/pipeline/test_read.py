@@ -13,9 +13,10 @@ from likewise.errors import BuildError, InputError
 from likewise.events import BadRecord, Event, RecordMapping
 from likewise.events import read_events as in_process
 from likewise.events.formats.ntriples import encode_ntriples
-from likewise.pipeline.events.frame import as_events, dead_letters, events_of
+from likewise.pipeline.events.frame import events_of
 from likewise.pipeline.events.read import read_events
 from likewise.pipeline.events.table import events_from_columns
+from likewise.pipeline.events.transfer import as_events, dead_letters
 
 pytestmark = pytest.mark.spark
 
@@ -58,8 +59,8 @@ def test_an_event_without_a_time_can_take_that_of_its_file(spark: Any, tmp_path:
 
 def test_cloudevents_one_a_line_or_many(spark: Any, tmp_path: Path) -> None:
     file = tmp_path / "events.jsonl"
-    one = '{"specversion": "1.0", "id": "%s", "source": "/car", "type": "parked", "data": {"slot": 4}}'
-    file.write_text(f'{one % "1"}\n[{one % "2"}, {one % "3"}]\n{{"specversion": "0.3"}}\n')
+    line = '{"specversion": "1.0", "id": "%s", "source": "/car", "type": "parked", "data": {"slot": 4}}'
+    file.write_text(f'{line % "1"}\n[{line % "2"}, {line % "3"}]\n{{"specversion": "0.3"}}\n')
     frame = read_events(spark, file, format="cloudevents")
     assert [event.id for event in events_in(frame)] == ["1", "2", "3"]
     assert events_in(frame)[0].tuples == (("type", "parked"), ("source", "/car"), ("slot", 4))

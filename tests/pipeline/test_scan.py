@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 from likewise.events import BadRecord, Event
 from likewise.pipeline import match, read_events
 from likewise.pipeline.events.frame import batch_of, events_of
-from likewise.pipeline.events.scan import read_part, shares
-from likewise.pipeline.events.transfer import over_events, sound
+from likewise.pipeline.events.scan import Scan, read_part, shares
+from likewise.pipeline.events.transfer import event_rows, over_events, sound
 
 INTERESTS = "x: {temperature > 4, free = true}"
 MINUTE = 60_000_000
@@ -44,7 +44,7 @@ def some_events(count: int) -> list[Event]:
     ]
 
 
-def told(frame: Any) -> list[str]:
+def events_seen(frame: Any) -> list[str]:
     """Every event of a frame as the workers see it, in plain text."""
 
     def tell(batches: Iterable[Any]) -> Iterator[Any]:
@@ -56,16 +56,15 @@ def told(frame: Any) -> list[str]:
         from likewise.pipeline.events.frame import events_of
 
         for batch in batches:
-            made = [[each.id, each.tuples, each.theme, each.start, each.end] for each in events_of(batch)]
-            yield pa.record_batch({"event": [json.dumps(each) for each in made]})
+            made = [[event.id, event.tuples, event.theme, event.start, event.end] for event in events_of(batch)]
+            yield pa.record_batch({"event": [json.dumps(fields) for fields in made]})
 
     return sorted(row["event"] for row in over_events(frame, tell, "event string").collect())
 
 
 def direct(frame: Any) -> bool:
     """Whether workers read the files of a frame."""
-    origin = vars(frame).get("_likewise_origin")
-    return origin is not None and origin.rows() is not None
+    return isinstance(event_rows(frame)[1], Scan)
 
 
 def table_of(events: list[Event], flaws: int = 0) -> pa.Table:
@@ -80,8 +79,8 @@ def test_what_spark_wrote_is_read_alike(spark: Any, tmp_path: Path) -> None:
     spark.read.parquet(str(tmp_path / "one.parquet")).repartition(3).write.parquet(str(tmp_path / "many"))
     frame = read_events(spark, tmp_path / "many", format="parquet")
     assert direct(frame)
-    assert told(frame) == told(frame.select("*"))
-    assert len(told(frame)) == 500
+    assert events_seen(frame) == events_seen(frame.select("*"))
+    assert len(events_seen(frame)) == 500
 
 
 @pytest.mark.spark
@@ -89,19 +88,19 @@ def test_other_writers_and_gaps_are_read_alike(spark: Any, tmp_path: Path) -> No
     """Large strings, other orders of texts, nulls wherever they can be, columns that are missing in a file."""
     pq.write_table(table_of(some_events(20)), tmp_path / "a.parquet", row_group_size=6)
     text = pa.large_string()
-    odd = pa.struct([("kind", text), ("value", text), ("name", text)])
+    reordered = pa.struct([("kind", text), ("value", text), ("name", text)])
     gaps: list[Any] = [
         [{"name": None, "value": "x", "kind": "text"}, {"name": "a", "value": None, "kind": None}],
         [None, {"name": "b", "value": "3", "kind": "number"}],
         [],
         None,
     ]
-    columns = {"attributes": pa.array(gaps, pa.large_list(odd)), "id": pa.array(["g0", "g1", "g2", "g3"], text)}
+    columns = {"attributes": pa.array(gaps, pa.large_list(reordered)), "id": pa.array(["g0", "g1", "g2", "g3"], text)}
     pq.write_table(pa.table(columns), tmp_path / "b.parquet")
     frame = read_events(spark, tmp_path, format="parquet")
     assert direct(frame)
-    assert told(frame) == told(frame.select("*"))
-    assert [json.loads(each)[0] for each in told(frame) if '"g' in each] == ["g0", "g1"]
+    assert events_seen(frame) == events_seen(frame.select("*"))
+    assert [json.loads(line)[0] for line in events_seen(frame) if '"g' in line] == ["g0", "g1"]
 
 
 @pytest.mark.spark
@@ -118,7 +117,9 @@ def test_spark_reads_what_workers_cannot(spark: Any, tmp_path: Path) -> None:
     assert not direct(read_events(spark, tmp_path / "days", format="parquet"))
     assert not direct(read_events(spark, tmp_path / "map.parquet"))
     assert not direct(read_events(spark, tmp_path / "plain.parquet", options={"mergeSchema": "true"}))
-    assert told(plain.where("id > 'e1'")) == [each for each in told(plain) if '"e0"' not in each and '"e1"' not in each]
+    assert events_seen(plain.where("id > 'e1'")) == [
+        line for line in events_seen(plain) if '"e0"' not in line and '"e1"' not in line
+    ]
 
 
 @pytest.mark.spark
@@ -127,10 +128,10 @@ def test_matches_are_the_same_either_way(spark: Any, tmp_path: Path) -> None:
     frame = read_events(spark, tmp_path / "e.parquet")
     for explain in (False, True):
         ways = [
-            match(each, "x: {temperature > 4, free = true}", with_explanation=explain)
-            for each in (frame, frame.select("*"))
+            match(read, "x: {temperature > 4, free = true}", with_explanation=explain)
+            for read in (frame, frame.select("*"))
         ]
-        mine, theirs = (sorted(map(str, each.collect())) for each in ways)
+        mine, theirs = (sorted(map(str, found.collect())) for found in ways)
         assert mine == theirs
         assert len(mine) == sum(number % 7 > 4 and number % 2 == 0 for number in range(200))
 

@@ -8,13 +8,9 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-
 from likewise.composite import Detection, Detector
 from likewise.events import Event, encode_line, to_instant
 from likewise.language import parse
-from likewise.pipeline.events.frame import ARROW_SCHEMA, written
-from likewise.pipeline.events.transfer import SEPARATOR
 
 SECOND = 1_000_000
 START = 1_600_000_000 * SECOND
@@ -74,21 +70,6 @@ def signatures(table: Any) -> Counter[Any]:
         )
         for row in table.to_pylist()
     )
-
-
-def packed_batch(events: list[Event]) -> pa.RecordBatch:
-    """Events as a worker gets them, joined as Spark joins them."""
-    columns: dict[str, Any] = {
-        "id": [event.id for event in events],
-        "time": pa.array([event.start for event in events], pa.timestamp("us", tz="UTC")),
-        "end": pa.array([event.end for event in events], pa.timestamp("us", tz="UTC")),
-        "theme": pa.array([SEPARATOR.join(event.theme) for event in events], pa.string()),
-        "name": [SEPARATOR.join(name for name, _ in event.tuples) for event in events],
-        "value": [SEPARATOR.join(written(value)[0] for _, value in event.tuples) for event in events],
-        "kind": [SEPARATOR.join(written(value)[1] for _, value in event.tuples) for event in events],
-        "whole": pa.nulls(len(events), pa.struct([ARROW_SCHEMA.field(name) for name in ("theme", "attributes")])),
-    }
-    return pa.RecordBatch.from_pydict(columns)
 
 
 def write_files(folder: Path, events: list[Event], *, size: int, first: int = 0) -> None:

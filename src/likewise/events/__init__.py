@@ -9,7 +9,7 @@ from likewise.events.formats.jsonl import decode_line, decode_lines
 from likewise.events.formats.logs.syslog import SYSLOG_MAPPING
 from likewise.events.formats.parquet import parquet_batches
 from likewise.events.guessing import guess_mapping
-from likewise.events.instants import NO_TIME, TIME_UNITS, TimeRule, parse_instant, zone_of
+from likewise.events.instants import NO_TIME, TIME_UNITS, TimeRule, parse_instant, read_times, zone_of
 from likewise.events.mapping import COMMA, JOINED, RecordMapping
 from likewise.events.reading import look_at, read_batches, read_events
 from likewise.events.records import BadRecord, DeadLetters, OnError, RecordIntake
@@ -53,6 +53,7 @@ __all__ = [
     "parse_text",
     "read_batches",
     "read_events",
+    "read_times",
     "separator_of",
     "theme_numbers",
     "times_of",

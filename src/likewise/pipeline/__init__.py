@@ -2,9 +2,10 @@
 
 from likewise.pipeline.background import BackgroundChoice, background_of
 from likewise.pipeline.detection.batch import LikewiseWarning, detect
-from likewise.pipeline.events.frame import EVENTS_SCHEMA, Keep, as_events, dead_letters
+from likewise.pipeline.events.frame import EVENTS_SCHEMA, Keep
 from likewise.pipeline.events.read import decode_records, read_events
 from likewise.pipeline.events.table import events_from_columns
+from likewise.pipeline.events.transfer import as_events, dead_letters
 from likewise.pipeline.joins.join import Names, join_by_meaning
 from likewise.pipeline.joins.sql import Spaces, register_related
 from likewise.pipeline.joins.tables import join_tables

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -15,9 +14,10 @@ from likewise.errors import BuildError
 from likewise.events import BatchColumns, EventColumns
 from likewise.matching import EventScores, Match, Matcher
 from likewise.pipeline.background import BackgroundChoice, given_background, informed
-from likewise.pipeline.events.frame import Keep, column, watermark_of, with_metadata, written
-from likewise.pipeline.events.keep import KEPT, Kept, keeping
-from likewise.pipeline.events.transfer import Batches, over_events
+from likewise.pipeline.events.frame import Keep, column, watermark_of, written
+from likewise.pipeline.events.keep import kept_fields
+from likewise.pipeline.events.table import with_fields
+from likewise.pipeline.events.transfer import Batches, over_events, with_watermark
 from likewise.pipeline.options import Subscriptions, check_frame, glossary_text, interests, named_options
 from likewise.recipe import Interests, Recipe
 
@@ -56,14 +56,14 @@ ARROW_MATCHES: Final = pa.schema(
     ]
 )
 
-SCORES_SCHEMA: Final = "event_id string, time timestamp_ltz, subscriptions array<int>, scores array<float>"
+SCORES_SCHEMA: Final = "event_id string, time timestamp_ltz, subscription array<int>, score array<float>"
 """A row for each event that matches: the result of workers if no explanation is wanted."""
 ARROW_SCORES: Final = pa.schema(
     [
         ("event_id", pa.string()),
         ("time", pa.timestamp("us", tz="UTC")),
-        ("subscriptions", pa.list_(pa.int32())),
-        ("scores", pa.list_(pa.float32())),
+        ("subscription", pa.list_(pa.int32())),
+        ("score", pa.list_(pa.float32())),
     ]
 )
 
@@ -142,47 +142,40 @@ def _checked(recipe: Recipe) -> Recipe:
 def match_with(events: DataFrame, recipe: Recipe, *, with_explanation: bool = True, keep: Keep = ()) -> DataFrame:
     """As `match`, with a recipe."""
     recipe = _checked(recipe)
-    marked, kept = keeping(events, keep, taken=MATCH_COLUMNS)
+    fields = kept_fields(events, keep, taken=MATCH_COLUMNS)
+    kept = fields.names
     # Only a mapping tells whether distinct tuples answer distinct predicates.
-    if with_explanation or dict(recipe.options).get("distinct"):
-        found = over_events(marked, MatchTask(recipe), MATCHES_SCHEMA, name="LikewiseMatch")
-    else:
-        found = _rows_of(over_events(marked, ScoreTask(recipe), SCORES_SCHEMA, name="LikewiseMatch"), recipe)
-    return with_watermark(found if kept is None else _with_kept(found, kept), watermark_of(events))
+    explained = with_explanation or bool(dict(recipe.options).get("distinct"))
+    task = MatchTask(recipe, len(kept)) if explained else ScoreTask(recipe, len(kept))
+    schema = with_fields(MATCHES_SCHEMA if explained else SCORES_SCHEMA, fields)
+    found = over_events(events, task, schema, kept=kept, name="LikewiseMatch")
+    matches = with_watermark(found if explained else _rows_of(found, recipe, kept), watermark_of(events))
+    if not matches.isStreaming:
+        return matches
+    from likewise.pipeline.detection.stream import watched
+
+    # What counts or deduplicates them has state, too.
+    return watched(matches)
 
 
-def with_watermark(found: DataFrame, watermark: Mapping[str, int]) -> DataFrame:
-    """Rows whose `time` has the watermark of their events; the Python step between has dropped that metadata."""
-    from pyspark.sql import functions as F
-
-    if not watermark:
-        return found
-    marked = with_metadata(F.col("time"), "time", watermark)
-    return found.select(*(marked if name == "time" else column(name) for name in found.columns))
-
-
-def _with_kept(found: DataFrame, kept: Kept) -> DataFrame:
-    from pyspark.sql import functions as F
-
-    key = F.col("event_id")
-    rows = found.select(kept.id(key).alias("event_id"), *MATCH_COLUMNS[1:], kept.row(key).alias(KEPT))
-    return rows.select(*MATCH_COLUMNS, *kept.columns(F.col(KEPT)))
-
-
-def _rows_of(scored: DataFrame, recipe: Recipe) -> DataFrame:
+def _rows_of(scored: DataFrame, recipe: Recipe, kept: Sequence[str]) -> DataFrame:
     """A row for each match from a row for each event. Names are added here, by Spark, rather than sent by workers."""
     from pyspark.sql import functions as F
 
-    # A single literal instead of thousands: Spark parses it once, when it plans.
-    names = F.from_json(F.lit(json.dumps([profile.name for profile in recipe.profiles])), "array<string>")
-    each_match = scored.select("event_id", "time", "scores", F.posexplode("subscriptions").alias("at", "subscription"))
+    # As a subquery: Spark shows a literal in full, even thousands of names.
+    listed = pa.table({"names": [[profile.name for profile in recipe.profiles]]})
+    names = scored.sparkSession.createDataFrame(listed, "names array<string>").scalar()
+    own = [column(name) for name in kept]
+    place, number = "_likewise_place", "_likewise_number"
+    each_match = scored.select("event_id", "time", "score", *own, F.posexplode("subscription").alias(place, number))
     kind = {name.name: name.dataType for name in _schema(MATCHES_SCHEMA)}
     return each_match.select(
         "event_id",
         "time",
-        F.get(names, F.col("subscription")).alias("subscription"),
-        F.get("scores", F.col("at")).cast("double").alias("score"),
+        F.get(names, F.col(number)).alias("subscription"),
+        F.get("score", F.col(place)).cast("double").alias("score"),
         *(F.lit(None).cast(kind[name]).alias(name) for name in ("probability", "mapping")),
+        *own,
     )
 
 
@@ -197,14 +190,16 @@ class ScoreTask:
     """Scores the events of a partition inside a worker: a row for each event that matches, with lists of numbers."""
 
     recipe: Recipe
+    kept: int = 0
+    """The number of columns to keep: the last ones of each batch."""
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
         matcher, columns = self.recipe.matcher(), BatchColumns()
         for batch in batches:
-            yield score_rows(matcher, batch, columns.read(batch))
+            yield score_rows(matcher, batch, columns.read(batch), kept=self.kept)
 
 
-def score_rows(matcher: Matcher, batch: pa.RecordBatch, events: EventColumns) -> pa.RecordBatch:
+def score_rows(matcher: Matcher, batch: pa.RecordBatch, events: EventColumns, *, kept: int = 0) -> pa.RecordBatch:
     """The scores of one batch, by event. Handles count up from 0 in the order of subscriptions."""
     which, handles, scores = _ordered(matcher.score_batch(matcher.encode(events)))
     first = np.flatnonzero(np.diff(which, prepend=np.int32(-1)))
@@ -216,7 +211,18 @@ def score_rows(matcher: Matcher, batch: pa.RecordBatch, events: EventColumns) ->
         pa.ListArray.from_arrays(starts, pa.array(handles, pa.int32())),
         pa.ListArray.from_arrays(starts, pa.array(scores, pa.float32())),
     ]
-    return pa.RecordBatch.from_arrays(columns, schema=ARROW_SCORES)
+    return _with_kept(columns, ARROW_SCORES, batch, rows, kept)
+
+
+def _with_kept(
+    columns: list[pa.Array], schema: pa.Schema, batch: pa.RecordBatch, rows: pa.Array, kept: int
+) -> pa.RecordBatch:
+    """A result with the kept columns of its events after its own."""
+    first = batch.num_columns - kept
+    own = pa.RecordBatch.from_arrays(columns, schema=schema)
+    more = [values.take(rows) for values in batch.columns[first:]]
+    names = [*schema.names, *batch.schema.names[first:]]
+    return pa.RecordBatch.from_arrays([*own.columns, *more], names=names) if kept else own
 
 
 def _ordered(found: EventScores) -> EventScores:
@@ -233,14 +239,16 @@ class MatchTask:
     """Matches the events of a partition inside a worker: a row for each match, with its best mapping."""
 
     recipe: Recipe
+    kept: int = 0
+    """The number of columns to keep: the last ones of each batch."""
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
         matcher, columns = self.recipe.matcher(), BatchColumns()
         for batch in batches:
-            yield match_rows(matcher, batch, columns.read(batch))
+            yield match_rows(matcher, batch, columns.read(batch), kept=self.kept)
 
 
-def match_rows(matcher: Matcher, batch: pa.RecordBatch, events: EventColumns) -> pa.RecordBatch:
+def match_rows(matcher: Matcher, batch: pa.RecordBatch, events: EventColumns, *, kept: int = 0) -> pa.RecordBatch:
     """The matches of one batch."""
     found = list(found_in(matcher, events))
     rows, matches = pa.array([row for row, _ in found], pa.int64()), [match for _, match in found]
@@ -252,7 +260,7 @@ def match_rows(matcher: Matcher, batch: pa.RecordBatch, events: EventColumns) ->
         pa.array([match.mapping.probability if match.mapping else None for match in matches], pa.float64()),
         pa.array([mapping_rows(match) for match in matches], ARROW_MATCHES.field("mapping").type),
     ]
-    return pa.RecordBatch.from_arrays(columns, schema=ARROW_MATCHES)
+    return _with_kept(columns, ARROW_MATCHES, batch, rows, kept)
 
 
 def found_in(matcher: Matcher, events: EventColumns) -> Iterator[tuple[int, Match]]:

@@ -10,9 +10,9 @@ from __future__ import annotations
 import contextlib
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import numpy as np
 import pyarrow as pa
@@ -25,7 +25,7 @@ from likewise.pipeline.background import BackgroundChoice, given_background, inf
 from likewise.pipeline.detection.parcels import ParcelReader
 from likewise.pipeline.detection.route import BATCH_SCHEMA, MOMENT, Members, RouteTask, make_composer
 from likewise.pipeline.events.frame import FLAW, Keep
-from likewise.pipeline.events.keep import KEPT, Kept, keeping
+from likewise.pipeline.events.keep import kept_fields, opened
 from likewise.pipeline.events.refusals import refused
 from likewise.pipeline.events.transfer import over_events
 from likewise.pipeline.options import (
@@ -42,8 +42,9 @@ from likewise.pipeline.streaming.subscriptions import FixedRecipe, RecipeSource,
 from likewise.recipe import Recipe
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame, Observation
+    from pyspark.sql import DataFrame, Observation
     from pyspark.sql.conf import RuntimeConfig
+    from pyspark.sql.types import StructType
 
 DETECTIONS_SCHEMA: Final = (
     "pattern string, time timestamp_ltz, start timestamp_ltz, `end` timestamp_ltz, probability double, "
@@ -57,6 +58,7 @@ PLACES_PER_CORE: Final = 4
 MEMBER_COLUMNS: Final = ("role", "id", "start", "end")
 
 _MEMBER = pa.struct([("role", pa.string()), ("id", pa.string()), ("start", MOMENT), ("end", MOMENT)])
+NOTHING_KEPT: Final = pa.schema([])
 ARROW_DETECTIONS: Final = pa.schema(
     [
         ("pattern", pa.string()),
@@ -167,28 +169,29 @@ def detect_with(events: DataFrame, source: RecipeSource, options: DetectOptions 
         source.value.check()
     if not events.isStreaming and options.heartbeat is not None:
         raise BuildError("a heartbeat is for streams", hint="in a batch job all events are there")
-    marked, kept = keeping(events, options.keep, taken=MEMBER_COLUMNS)
+    kept = kept_fields(events, options.keep, taken=MEMBER_COLUMNS)
     if events.isStreaming:
         from likewise.pipeline.detection.stream import detect_stream
 
-        found = detect_stream(marked, source, replace(options, keep=() if kept is None else kept.declared))
-    else:
-        found = _detect_batch(events, marked, source=source, options=options)
-    return found if kept is None else _with_kept(found, kept)
+        return detect_stream(events, source, options, kept)
+    return _detect_batch(events, source, options, kept)
 
 
-def _with_kept(found: DataFrame, kept: Kept) -> DataFrame:
-    """Detections whose members also have the kept columns."""
-    from pyspark.sql import functions as F
+def detections_schema(kept: StructType) -> StructType:
+    """The columns of detections whose members have further columns."""
+    from pyspark.sql.types import ArrayType, StructField, StructType
 
-    def opened(member: Column) -> Column:
-        own = [member[name].alias(name) for name in MEMBER_COLUMNS if name != "id"]
-        return F.struct(*own, kept.id(member["id"]).alias("id"), kept.row(member["id"]).alias(KEPT))
+    schema = cast("StructType", StructType.fromDDL(DETECTIONS_SCHEMA))
+    member = cast("StructType", cast("ArrayType", schema["events"].dataType).elementType)
+    events = StructField("events", ArrayType(StructType([*member.fields, *kept.fields])))
+    return StructType([events if field.name == "events" else field for field in schema.fields])
 
-    def unpacked(member: Column) -> Column:
-        return F.struct(*(member[name].alias(name) for name in MEMBER_COLUMNS), *kept.columns(member[KEPT]))
 
-    return found.withColumn("events", F.transform(F.transform("events", opened), unpacked))
+def arrow_schema(kept: StructType) -> pa.Schema:
+    """The types in which Spark takes columns from a worker."""
+    from pyspark.sql.pandas.types import to_arrow_schema
+
+    return to_arrow_schema(kept, timezone="UTC")
 
 
 def batch_places(conf: RuntimeConfig, buckets: int) -> int:
@@ -202,14 +205,15 @@ def batch_places(conf: RuntimeConfig, buckets: int) -> int:
     return min(buckets, int(partitions) if cores is None else cores * PLACES_PER_CORE)
 
 
-def _detect_batch(events: DataFrame, marked: DataFrame, *, source: RecipeSource, options: DetectOptions) -> DataFrame:
+def _detect_batch(events: DataFrame, source: RecipeSource, options: DetectOptions, kept: StructType) -> DataFrame:
     from pyspark.sql import functions as F
 
     places = batch_places(events.sparkSession.conf, options.buckets)
-    task = RouteTask(source, places, options.spread, options.max_ahead)
-    routed = counted(over_events(marked, task, BATCH_SCHEMA, name="LikewiseRoute"))
+    task = RouteTask(source, places, options.spread, options.max_ahead, kept=len(kept))
+    routed = counted(over_events(events, task, BATCH_SCHEMA, kept=kept.names, name="LikewiseRoute"))
     ordered = routed.repartitionById(places, F.col("part")).sortWithinPartitions("at", "start", "id")
-    found = ordered.mapInArrow(DetectTask(source, places, options.spread), DETECTIONS_SCHEMA)
+    compose = DetectTask(source, places, options.spread, arrow_schema(kept))
+    found = ordered.mapInArrow(compose, detections_schema(kept))
     if not options.dead_letters:
         return found
     flaws = refused(events, max_ahead=options.max_ahead).select(F.struct("*").alias("flaw"))
@@ -313,6 +317,7 @@ class DetectTask:
     source: RecipeSource
     places: int = BUCKETS
     spread: bool = True
+    kept: pa.Schema = NOTHING_KEPT
 
     @property
     def __name__(self) -> str:
@@ -331,10 +336,10 @@ class DetectTask:
                     meetings[number] = Meeting(recipe, route, place)
                 found += meetings[number].take(rows)
             if found:
-                yield detections_batch(found)
+                yield opened_members(detections_batch(found), self.kept)
         rest = [detection for meeting in meetings.values() for detection in meeting.finish()]
         if rest:
-            yield detections_batch(rest)
+            yield opened_members(detections_batch(rest), self.kept)
 
 
 def _by_route(batch: pa.RecordBatch) -> Iterator[tuple[int, pa.RecordBatch]]:
@@ -372,6 +377,37 @@ def detections_batch(found: Sequence[Detection]) -> pa.RecordBatch:
         pa.ListArray.from_arrays(offsets, member, type=ARROW_DETECTIONS.field("events").type),
     ]
     return pa.RecordBatch.from_arrays(columns, schema=ARROW_DETECTIONS)
+
+
+def opened_members(batch: pa.RecordBatch, kept: pa.Schema) -> pa.RecordBatch:
+    """Detections whose members have the kept columns, which their ids carried until here."""
+    if not len(kept):
+        return batch
+    place = batch.schema.get_field_index("events")
+    events = batch.column(place)
+    members = events.flatten()
+    own = dict(zip(MEMBER_COLUMNS, members.flatten(), strict=True))
+    ids, columns = opened(own["id"].to_pylist(), kept.types)
+    fields = [*_MEMBER, *kept]
+    member = pa.StructArray.from_arrays([*(own | {"id": pa.array(ids, pa.string())}).values(), *columns], fields=fields)
+    sizes = pc.fill_null(events.value_lengths(), 0).to_numpy(zero_copy_only=False)
+    offsets = pa.array(np.concatenate(([0], np.cumsum(sizes))), pa.int32())
+    made = pa.ListArray.from_arrays(offsets, member, type=pa.list_(pa.struct(fields)), mask=events.is_null())
+    return batch.set_column(place, "events", made)
+
+
+@dataclass(frozen=True)
+class OpenTask:
+    """Gives the members of detections of a stream their kept columns."""
+
+    kept: pa.Schema
+
+    @property
+    def __name__(self) -> str:
+        return "LikewiseKeep"
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        return (opened_members(batch, self.kept) for batch in batches)
 
 
 def member_rows(detection: Detection) -> list[dict[str, object]]:

@@ -29,6 +29,7 @@ from likewise.events import EventColumns, normalise
 from likewise.language import Composite
 from likewise.matching import EventScores, Matcher
 from likewise.pipeline.detection.parcels import Numbers, TupleFacts, hit_texts, tuple_texts
+from likewise.pipeline.events.keep import marked
 from likewise.pipeline.events.refusals import NO_TIME, Flaw, record_of, sort_out
 from likewise.pipeline.streaming.subscriptions import RecipeSource, Versions
 from likewise.recipe import Recipe, once
@@ -307,6 +308,8 @@ class RouteTask:
     spread: bool = True
     max_ahead: int | None = None
     streaming: bool = False
+    kept: int = 0
+    """The number of columns to keep: the last ones of each batch. The ids of hits carry them."""
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         number = batch_number() if self.streaming else None
@@ -319,7 +322,8 @@ class RouteTask:
             if flaws:
                 yield _handed_on(flaws) if self.streaming else _counted(flaws)
             if good.num_rows:
-                yield from self._routed(members, versions, facts.read(good), facts)
+                kept = good.columns[good.num_columns - self.kept :]
+                yield from self._routed(members, versions, facts.read(good), facts, kept)
 
     def time_rows(self, moment: int) -> pa.RecordBatch:
         """Rows that only advance event time, for a stream with a heartbeat."""
@@ -328,7 +332,12 @@ class RouteTask:
         return self._ticks(members, self.source.versions(number), moment, moment)
 
     def _routed(
-        self, members: Members, versions: Versions, events: EventColumns, facts: TupleFacts
+        self,
+        members: Members,
+        versions: Versions,
+        events: EventColumns,
+        facts: TupleFacts,
+        kept: list[pa.Array],
     ) -> Iterator[pa.RecordBatch]:
         found, keys = FoundHits(members, events), Keys(events, facts)
         for number, pattern in enumerate(members.patterns):
@@ -336,10 +345,10 @@ class RouteTask:
             rows = landing.event
             if not len(rows):
                 continue
-            columns = [
-                *(pa.array(column[rows]) for column in (events.ends, events.starts)),
-                events.ids.take(pa.array(rows)),
-            ]
+            ids = events.ids.take(pa.array(rows))
+            if kept:
+                ids = marked(ids, [column.take(pa.array(rows)) for column in kept])
+            columns = [*(pa.array(column[rows]) for column in (events.ends, events.starts)), ids]
             columns += [tuple_texts(events, rows, facts, pattern.attributes), hit_texts(pattern.hits(found), rows)]
             columns += [self._records(events, rows)] if self.streaming else [pa.nulls(len(rows), pa.int64())] * 2
             head = self._head(pattern.route, number, landing, versions)

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache, wraps
-from itertools import takewhile
+from itertools import count, takewhile
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 import msgspec
@@ -20,7 +20,7 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 from likewise.composite import Composer, Detection, HitColumns, Rendezvous
 from likewise.errors import BuildError
 from likewise.events import Event, Instant
-from likewise.pipeline.detection.batch import DetectOptions, member_rows
+from likewise.pipeline.detection.batch import DetectOptions, OpenTask, arrow_schema, detections_schema, member_rows
 from likewise.pipeline.detection.parcels import hits_of, tuples_of
 from likewise.pipeline.detection.route import (
     STREAM_SCHEMA,
@@ -31,7 +31,10 @@ from likewise.pipeline.detection.route import (
     restored_composer,
 )
 from likewise.pipeline.events.frame import FLAW, WATERMARK, watermark_of, with_metadata
-from likewise.pipeline.events.refusals import letter, over_records
+from likewise.pipeline.events.keep import declared
+from likewise.pipeline.events.refusals import letter
+from likewise.pipeline.events.table import with_fields
+from likewise.pipeline.events.transfer import over_events
 from likewise.pipeline.session import PARTITIONS, UNTOUCHED
 from likewise.pipeline.streaming.subscriptions import FixedRecipe, RecipeSource, Versions
 from likewise.recipe import Recipe
@@ -159,7 +162,7 @@ REFUSED: Final = "refused"
 """The name of the number of refused events in Spark's progress."""
 
 
-Sealable = TypeVar("Sealable")
+Watchable = TypeVar("Watchable")
 
 
 class BatchContext(NamedTuple):
@@ -179,9 +182,12 @@ class DetectProcessor(StatefulProcessor):
     beyond its time.
     """
 
-    def __init__(self, source: RecipeSource, options: DetectOptions, *, filtered: bool = False) -> None:
+    def __init__(
+        self, source: RecipeSource, options: DetectOptions, kept: Mapping[str, str], *, filtered: bool = False
+    ) -> None:
         self._source = source
         self._options = options
+        self._kept = kept
         self._prompt = not options.lateness
         self._filtered = filtered
 
@@ -241,7 +247,7 @@ class DetectProcessor(StatefulProcessor):
 
     def _check_layout(self) -> None:
         """Refuse state of another layout: keys would map to other places, and their state would be lost silently."""
-        now = layout_of(self._source.recipe(batch_number()), self._options)
+        now = layout_of(self._source.recipe(batch_number()), self._options, self._kept)
         # A table of subscriptions may change; its versions are stored elsewhere.
         patterns = self._source.versions(None).live if isinstance(self._source, FixedRecipe) else {}
         known = self._state.get() if self._state.exists() else None
@@ -327,11 +333,11 @@ def changed_pattern(name: str) -> BuildError:
     )
 
 
-def layout_of(recipe: Recipe, options: DetectOptions) -> dict[str, Any]:
+def layout_of(recipe: Recipe, options: DetectOptions, kept: Mapping[str, str] | None = None) -> dict[str, Any]:
     """The settings that state depends on, except the patterns, which have versions."""
     # Kept columns are part of the ids, also in the state.
-    kept = options.keep if options.keep else None
-    return {"state": LAYOUT, "buckets": options.buckets, "spread": options.spread, "keep": kept, **recipe.scoring}
+    columns = dict(kept) if kept else None
+    return {"state": LAYOUT, "buckets": options.buckets, "spread": options.spread, "keep": columns, **recipe.scoring}
 
 
 def event_of(row: Row) -> Event:
@@ -414,35 +420,65 @@ def _streams_below(lines: list[str], at: int) -> int:
     return sum(line[at + 3 :].startswith("~") for line in below)
 
 
-def sealed(found: Sealable) -> Sealable:
-    """Detections that refuse a second watermark when the query is built, not after rows were written.
+def watched(found: Watchable, detections: frozenset[int] = frozenset()) -> Watchable:
+    """A streaming frame whose queries get few state stores; `detections` are the numbers of those it holds.
 
-    So does every DataFrame derived from them by `select`, `groupBy` or any other method.
+    The same goes for every DataFrame derived from it by `select`, `groupBy` or any other method. What Spark would
+    refuse only after rows were written, or in many lines, is refused when the query is built: a second watermark on
+    detections, and two detections in one query.
     """
     kind: Any = type(found)
-    found.__class__ = _sealed_kind(kind)
+    vars(found)[_DETECTIONS] = detections | detections_in(found)
+    found.__class__ = _watched_kind(kind)
     return found
 
 
+_DETECTIONS: Final = "_likewise_detections"
+_numbers: Final = count()
+
+
 @cache
-def _sealed_kind(kind: type[Any]) -> type[Any]:
-    if issubclass(kind, SealedGroups):
+def _watched_kind(kind: type[Any]) -> type[Any]:
+    if issubclass(kind, WatchedGroups):
         return kind
     methods = {name: method for name, method in inspect.getmembers(kind, inspect.isfunction) if name[0] != "_"}
-    passed = {name: _passing(method) for name, method in methods.items() if name != "withWatermark"}
-    return type(kind.__name__, (SealedGroups if kind.__name__ == GROUPS else SealedFrame, kind), passed)
+    passed = {name: _passing(name, method) for name, method in methods.items()}
+    return type(kind.__name__, (WatchedGroups if kind.__name__ == GROUPS else WatchedFrame, kind), passed)
 
 
-def _passing(method: Callable[..., Any]) -> Callable[..., Any]:
+def _passing(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
     from pyspark.sql import DataFrame
 
     @wraps(method)
     def call(*arguments: Any, **named: Any) -> Any:
+        held = frozenset[int]().union(*(detections_in(part) for part in (*arguments, *named.values())))
+        if name == "withWatermark" and held:
+            raise BuildError(
+                "detections of a stream come when their watermark has passed, so a second one would drop them all",
+                hint="aggregate each batch: found.writeStream.foreachBatch(…), or write them and read them as a stream",
+            )
+        if len(held) > 1:
+            raise twice_detected()
         made = method(*arguments, **named)
         streams = isinstance(made, DataFrame) and made.isStreaming
-        return sealed(made) if streams or type(made).__name__ == GROUPS else made
+        return watched(made, held) if streams or type(made).__name__ == GROUPS else made
 
     return call
+
+
+def detections_in(part: object) -> frozenset[int]:
+    """The detections that a frame is derived from."""
+    known: frozenset[int] = vars(part).get(_DETECTIONS, frozenset()) if isinstance(part, WatchedGroups) else frozenset()
+    return known
+
+
+def twice_detected() -> BuildError:
+    """The error for two detections in one query."""
+    return BuildError(
+        "a streaming query cannot detect twice",
+        hint="give all patterns to one detect, or start a query for each; "
+        "to detect in detections, write the first to files or a table and read these as a stream",
+    )
 
 
 GROUPS: Final = "GroupedData"
@@ -477,27 +513,20 @@ def cores_of(spark: SparkSession) -> int:
     return int(row[0]) + 1
 
 
-class SealedGroups:
-    """Grouped rows of detections."""
+class WatchedGroups:
+    """Grouped rows of a watched frame."""
 
 
-class SealedFrame(SealedGroups):
-    """A DataFrame of detections, or derived from one."""
+class WatchedFrame(WatchedGroups):
+    """A streaming DataFrame of matches or detections, or derived from one."""
 
     @property
     def writeStream(self) -> Any:  # noqa: N802 - Spark's name
         """Spark's writer; the queries that it starts have as many state stores as there are cores."""
-        writer = super().writeStream  # type: ignore[misc]  # that of the frame which is sealed
+        writer = super().writeStream  # type: ignore[misc]  # that of the frame which is watched
         for name in ("start", "toTable"):
             setattr(writer, name, with_few_stores(self.sparkSession, getattr(writer, name)))  # type: ignore[attr-defined]  # as above
         return writer
-
-    def withWatermark(self, *_: Any, **__: Any) -> DataFrame:
-        """Refused."""
-        raise BuildError(
-            "detections of a stream come when their watermark has passed, so a second one would drop them all",
-            hint="aggregate each batch: found.writeStream.foreachBatch(…), or write them and read them as a stream",
-        )
 
 
 def configure_state_store(spark: SparkSession) -> None:
@@ -510,15 +539,17 @@ def configure_state_store(spark: SparkSession) -> None:
         spark.conf.set(STORES_MEMORY, spark.conf.get(STORES_MEMORY, None) or STORES_MB)
 
 
-def detect_stream(events: DataFrame, source: RecipeSource, options: DetectOptions) -> DataFrame:
+def detect_stream(events: DataFrame, source: RecipeSource, options: DetectOptions, kept: StructType) -> DataFrame:
     """Detections of a stream, with the columns of a batch job."""
     from pyspark.sql import functions as F
 
+    if detections_in(events) or f"CollectMetrics {REFUSED}," in plan_text(events):
+        raise twice_detected()
     known = own_watermark(events, options)
     options = replace(options, lateness=known[WATERMARK] * 1000 if known else options.lateness or 0)
     configure_state_store(events.sparkSession)
-    task = RouteTask(source, options.buckets, options.spread, options.max_ahead, streaming=True)
-    routed = over_records(events, task, STREAM_SCHEMA, name="LikewiseRoute")
+    task = RouteTask(source, options.buckets, options.spread, options.max_ahead, streaming=True, kept=len(kept))
+    routed = over_events(events, task, STREAM_SCHEMA, kept=kept.names, letters=True, name="LikewiseRoute")
     if options.heartbeat is not None:
         routed = routed.union(tick_rows(events.sparkSession, options.heartbeat, task))
     if known:
@@ -527,7 +558,7 @@ def detect_stream(events: DataFrame, source: RecipeSource, options: DetectOption
     else:
         timed = routed.withWatermark("end", f"{(options.lateness or 0) // 1000} milliseconds")
     found = timed.groupBy("pattern", "version", "place").transformWithState(
-        DetectProcessor(source, options, filtered=bool(known) and gives_late(plan_text(events))),
+        DetectProcessor(source, options, declared(kept), filtered=bool(known) and gives_late(plan_text(events))),
         outputStructType=NUMBERS,
         outputMode="Append",
         timeMode="EventTime",
@@ -544,4 +575,8 @@ def detect_stream(events: DataFrame, source: RecipeSource, options: DetectOption
     times = [F.timestamp_micros(name).alias(name) for name in ("time", "start", "end")]
     rows = found.select("pattern", *times, "probability", members.alias("events"), "flaw")
     rows = rows.observe(REFUSED, F.count("flaw").alias("events"))
-    return sealed(rows if options.dead_letters else rows.where("flaw is null").drop("flaw"))
+    if kept:
+        flaw = with_fields(f"flaw {FLAW}", ()).fields
+        rows = rows.mapInArrow(OpenTask(arrow_schema(kept)), with_fields(detections_schema(kept), flaw))
+    found = rows if options.dead_letters else rows.where("flaw is null").drop("flaw")
+    return watched(found, frozenset({next(_numbers)}))

@@ -1,4 +1,4 @@
-"""Cells of any Spark type as tuples of events: name, value and kind as text.
+"""Cells of any type as tuples of events, read from Arrow columns in a worker: name, value and kind as text.
 
 A struct or a map gives a tuple for each of its leaves, named by the path (`device.name`); an array gives several values
 of one attribute. Null, an empty text, an empty array and NaN mean "no value"; the event keeps its other values. Types
@@ -7,15 +7,19 @@ that have no meaning as a value are refused when the plan is built.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Collection
-from datetime import datetime
-from functools import reduce
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from likewise.errors import BuildError
-from likewise.events import COMMA, TIME_UNITS, to_instant
-from likewise.pipeline.events.frame import ATTRIBUTES
+from likewise.events import COMMA
+from likewise.pipeline.events.frame import KINDS, TEXTS
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
@@ -26,14 +30,14 @@ NUMBER: Final = r"^[-+]?((0|[1-9]\d*)(\.\d*)?|\.\d+)([eE][-+]?\d+)?\z"
 PADDED_NUMBER: Final = r"^[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?\z"
 COMMA_NUMBER: Final = r"^[-+]?(\d+|\d{1,3}(\.\d{3})+),\d+\z"
 MOMENT: Final = r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)?\z"
-"""For Java and for RE2, in which `\\z` is the very end of a text."""
-BOOLEANS: Final = ("true", "false")
 BLANKS: Final = "".join(chr(code) for code in range(0x3001) if chr(code).isspace())
-"""The characters that Python strips; Spark's `trim` strips only the plain space."""
+"""The characters that Python strips."""
 INFINITE: Final = ("Infinity", "-Infinity")
+NO_VALUE: Final = -1
 
-_NUMBERS: Final = ("byte", "short", "integer", "long", "float", "double", "decimal")
-_TEXTS: Final = ("string", "char", "varchar")
+TEXT_TYPES: Final = ("string", "char", "varchar")
+NUMBER_TYPES: Final = ("byte", "short", "integer", "long", "float", "double", "decimal")
+_LEAVES: Final = (*TEXT_TYPES, *NUMBER_TYPES, "boolean", "timestamp", "timestamp_ntz", "date")
 _REFUSED: Final = {
     "binary": "decode it first: F.decode(F.col('{name}'), 'UTF-8'), or leave it out of attributes",
     "variant": "take the fields you need: F.variant_get(F.col('{name}'), '$.field', 'string')",
@@ -42,107 +46,37 @@ _REFUSED: Final = {
 
 FieldPath: TypeAlias = tuple[str, ...]
 """The steps to a field within a cell."""
+Flags: TypeAlias = NDArray[np.bool_]
+Numbers: TypeAlias = NDArray[np.int64]
 
 
-def tuples_of(
-    cell: Column,
-    kind: DataType,
-    *,
-    name: Column,
-    label: str,
-    read_as: str | None = None,
-    without: Collection[FieldPath] = (),
-) -> Column:
-    """An array of tuples, never null, from a cell of any type; `read_as` is the kind that all its leaves have.
-
-    `name` is the attribute's name as a column, since keys of maps are part of it; `label` names the cell in errors.
-    Fields that are used otherwise, `without`, are left out.
-    """
-    from pyspark.sql import functions as F
+def check_attribute(kind: DataType, label: str, without: Collection[FieldPath] = ()) -> None:
+    """Refuse types that cannot be attributes; `label` names the column in the error."""
     from pyspark.sql.types import ArrayType, MapType, NullType, StructType
 
     match kind:
         case NullType():
-            return _nothing()
+            pass
         case StructType():
-            parts = [
-                tuples_of(
-                    cell.getField(field.name),
-                    field.dataType,
-                    name=F.concat(name, F.lit(f".{field.name}")),
-                    label=f"{label}.{field.name}",
-                    read_as=read_as,
-                    without=[path[1:] for path in without if path[0] == field.name],
-                )
-                for field in kind.fields
-                if (field.name,) not in without
-            ]
-            return joined(parts)
+            for field in kind.fields:
+                if (field.name,) not in without:
+                    check_attribute(field.dataType, f"{label}.{field.name}", below(without, field.name))
         case ArrayType(elementType=inner):
-            return _each(cell, lambda value: tuples_of(value, inner, name=name, label=label, read_as=read_as))
+            check_attribute(inner, label)
         case MapType(valueType=inner):
-            used = [path[0] for path in without if len(path) == 1]
-            kept = F.map_filter(cell, lambda key, _: ~key.cast("string").isin(*used)) if used else cell
-            return _each(
-                F.map_entries(kept),
-                lambda entry: tuples_of(
-                    entry["value"],
-                    inner,
-                    name=F.concat(name, F.lit("."), entry["key"].cast("string")),
-                    label=f"{label}.*",
-                    read_as=read_as,
-                ),
-            )
-    text, value_kind = leaf(cell, kind, label=label, read_as=read_as)
-    return F.array(tuple_of(name, text, value_kind))
+            check_attribute(inner, f"{label}.*")
+        case _ if sort_of(kind) not in _LEAVES:
+            raise refusal(label, kind, "cannot be an attribute")
 
 
-def joined(parts: list[Column]) -> Column:
-    """Arrays of tuples, one after the other."""
-    from pyspark.sql import functions as F
-
-    return F.concat(*parts) if len(parts) > 1 else parts[0] if parts else _nothing()
+def sort_of(kind: DataType) -> str:
+    """The name of a type without its size: `decimal`, `varchar`."""
+    return kind.typeName().partition("(")[0]
 
 
-def sound(tuples: Column) -> Column:
-    """Only the tuples with a value."""
-    from pyspark.sql import functions as F
-
-    return F.filter(tuples, lambda entry: entry["value"].isNotNull() & (entry["value"] != ""))
-
-
-def infinite(tuples: Column) -> Column:
-    """Whether a number among the values is infinite: nothing can be compared with it."""
-    from pyspark.sql import functions as F
-
-    return F.exists(tuples, lambda entry: (entry["kind"] == "number") & entry["value"].isin(*INFINITE))
-
-
-def tuple_of(name: Column, value: Column, kind: Column) -> Column:
-    """One tuple."""
-    from pyspark.sql import functions as F
-
-    return F.struct(
-        name.cast("string").alias("name"), value.cast("string").alias("value"), kind.cast("string").alias("kind")
-    )
-
-
-def leaf(cell: Column, kind: DataType, *, label: str, read_as: str | None = None) -> tuple[Column, Column]:
-    """The text and the kind of a single value."""
-    from pyspark.sql import functions as F
-
-    sort = kind.typeName().partition("(")[0]
-    if sort in _TEXTS:
-        return _text(cell.cast("string"), read_as)  # without its collation, which most functions refuse
-    if sort in _NUMBERS:
-        return F.nullif(cell.cast("string"), F.lit("NaN")), F.lit("text" if read_as == "text" else "number")
-    if sort == "boolean":
-        return cell.cast("string"), F.lit("text" if read_as == "text" else "boolean")
-    if sort in ("timestamp", "timestamp_ntz"):
-        return moment_text(cell), F.lit("text" if read_as == "text" else "time")
-    if sort == "date":
-        return cell.cast("string"), F.lit("text")
-    raise refusal(label, kind, "cannot be an attribute")
+def below(paths: Collection[FieldPath], field: str) -> list[FieldPath]:
+    """What remains of the paths that lead through a field."""
+    return [path[1:] for path in paths if path[0] == field and len(path) > 1]
 
 
 def refusal(label: str, kind: DataType, why: str) -> BuildError:
@@ -151,144 +85,303 @@ def refusal(label: str, kind: DataType, why: str) -> BuildError:
     return BuildError(f"the column {label!r} is {kind.simpleString()}: it {why}", hint=hint.format(name=label))
 
 
-def moment_text(cell: Column) -> Column:
-    """A timestamp as ISO 8601 text in UTC, whatever the zone of the session; one without a zone is in the session's."""
-    from pyspark.sql import functions as F
-
-    seconds = F.unix_micros(cell.cast("timestamp_ltz")).cast("decimal(20, 0)") / F.lit(1_000_000)
-    moment = F.expr("timestamp_ntz'1970-01-01 00:00:00'") + F.make_dt_interval(secs=seconds.cast("decimal(18, 6)"))
-    return F.concat(F.translate(moment.cast("string"), " ", "T"), F.lit("Z"))
+def zoned(cell: Column, kind: DataType) -> Column:
+    """A column whose timestamps without a zone are in that of the session."""
+    with_zones = _with_zones(kind)
+    return cell if with_zones == kind else cell.cast(with_zones)
 
 
-def _text(cell: Column, read_as: str | None) -> tuple[Column, Column]:
-    """The value and kind of a text, as `value_of_cell` reads it in one process; a text of another kind stays text."""
-    from pyspark.sql import functions as F
+def _with_zones(kind: Any) -> Any:
+    from pyspark.sql.types import ArrayType, MapType, StructField, StructType, TimestampNTZType, TimestampType
 
-    if read_as == "text":
-        return cell, F.lit("text")
-    text = F.btrim(cell, F.lit(BLANKS))
-    if read_as == COMMA:
-        plain = F.translate(F.translate(text, ".", ""), ",", ".")
-        text = F.when(text.rlike(COMMA_NUMBER), plain).otherwise(text)
-    tests = {
-        "number": text.rlike(PADDED_NUMBER if read_as == "number" else NUMBER),
-        "boolean": F.lower(text).isin(*BOOLEANS),
-        "time": text.rlike(MOMENT),
-    }
-    asked = tests if read_as in (None, COMMA) else {read_as: tests[read_as]}
-    found = [F.when(test, F.lit(name)) for name, test in asked.items()]
-    return text, F.coalesce(*found, F.lit("text"))
+    match kind:
+        case TimestampNTZType():
+            return TimestampType()
+        case StructType():
+            return StructType([StructField(f.name, _with_zones(f.dataType), f.nullable) for f in kind.fields])
+        case ArrayType():
+            return ArrayType(_with_zones(kind.elementType), kind.containsNull)
+        case MapType():
+            return MapType(_with_zones(kind.keyType), _with_zones(kind.valueType), kind.valueContainsNull)
+    return kind
 
 
-def _each(cell: Column, make: Any) -> Column:
-    from pyspark.sql import functions as F
+@dataclass(frozen=True, slots=True)
+class Attribute:
+    """A column whose cells are attributes.
 
-    return F.coalesce(F.flatten(F.transform(cell, make)), _nothing())
-
-
-def _nothing() -> Column:
-    from pyspark.sql import functions as F
-
-    return F.array().cast(ATTRIBUTES)
-
-
-EPOCH: Final = r"^\s*[-+]?\d+(\.\d*)?([eE][-+]?\d+)?\s*\z"
-"""A number since 1970 as text, unless it has eight digits: these are a date."""
-COMPACT_DATE: Final = r"^\s*\d{8}\s*\z"
-ISO_TIME: Final = r"^\s*\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d(:?\d\d)?)?)?\s*\z"
-"""The ISO 8601 texts that Spark's cast reads too. The cast alone would accept years, and times of day."""
-_FIRST, _LAST = to_instant(datetime.min), to_instant(datetime.max)
-"""Times are in the years 1 to 9999, as in one process."""
-_LARGEST: Final = (("s", 10**11), ("ms", 10**14), ("us", 10**17))
-"""Without a given unit, an epoch time has the first of these units whose bound is greater."""
-
-
-def moment_of(cell: Column, kind: DataType, *, label: str, format: str | None = None) -> Column:
-    """A timestamp from a cell, by a `strptime` format or a unit if one is given; null where it is not a time."""
-    from pyspark.sql import functions as F
-
-    found = _timestamp(cell, kind, label=label, format=format)
-    return F.when(F.unix_micros(found).between(_FIRST, _LAST), found)
-
-
-def _timestamp(cell: Column, kind: DataType, *, label: str, format: str | None) -> Column:
-    from pyspark.sql import functions as F
-
-    sort = kind.typeName().partition("(")[0]
-    unit = format if format in TIME_UNITS else None
-    if sort in ("timestamp", "timestamp_ntz", "date"):
-        return cell.cast("timestamp_ltz")
-    if sort in _NUMBERS:
-        return _epoch(cell, unit)
-    if sort in _TEXTS:
-        if unit is not None:
-            number = F.when(cell.rlike(EPOCH), _epoch(cell, unit))
-            return F.coalesce(F.when(cell.rlike(ISO_TIME), cell.try_cast("timestamp_ltz")), number)
-        if format is not None:
-            return F.try_to_timestamp(F.trim(cell), F.lit(spark_pattern(format))).cast("timestamp_ltz")
-        date = F.when(
-            cell.rlike(COMPACT_DATE), F.try_to_timestamp(F.trim(cell), F.lit("yyyyMMdd")).cast("timestamp_ltz")
-        )
-        number = F.when(cell.rlike(EPOCH) & ~cell.rlike(COMPACT_DATE), _epoch(cell))
-        return F.coalesce(F.when(cell.rlike(ISO_TIME), cell.try_cast("timestamp_ltz")), date, number)
-    if sort == "void":
-        return cell.cast("timestamp_ltz")
-    raise refusal(label, kind, "cannot be a time")
-
-
-def _epoch(cell: Column, unit: str | None = None) -> Column:
-    """A number since 1970: in the given unit, else in the unit that its size suggests."""
-    from pyspark.sql import functions as F
-
-    number = cell.try_cast("decimal(30, 6)")
-    if unit is not None:
-        return F.timestamp_micros((number * F.lit(TIME_UNITS[unit])).try_cast("bigint"))
-    cases = [(F.abs(number) < F.lit(most), number * F.lit(int(TIME_UNITS[name]))) for name, most in _LARGEST]
-    first, *rest = cases
-    chain = reduce(lambda made, case: made.when(*case), rest, F.when(*first))
-    micros = chain.otherwise(number / F.lit(1_000))
-    return F.timestamp_micros(micros.try_cast("bigint"))
-
-
-def spark_pattern(format: str) -> str:
-    """Spark's pattern for a `strptime` format.
-
-    >>> spark_pattern("%d/%m/%Y at %H.%M"), spark_pattern("%Y%m%dT%H%M%SZ")
-    ("d/M/yyyy' at 'H.m", "yyyyMMdd'T'HHmmss'Z'")
+    Without a name, the cell itself names them: a struct, a map, or an array of names and values, whose texts stay
+    texts. `kind` is the kind of all leaves. Fields on the paths `without` are used otherwise.
     """
-    parts = re.findall(r"%.|[^%]+", format)
-    pattern = ""
-    for at, part in enumerate(parts):
-        # Digits that touch others have a fixed width.
-        touches = any(0 <= near < len(parts) and parts[near] in _DIRECTIVES for near in (at - 1, at + 1))
-        if part in _DIRECTIVES:
-            wide, narrow = _DIRECTIVES[part]
-            pattern += wide if touches else narrow
-        elif part in _WORDS:
-            pattern += _WORDS[part]
-        elif part.startswith("%") and part != "%%":
-            known = ", ".join([*_DIRECTIVES, *_WORDS])
-            raise BuildError(f"Spark reads no times of the format {format!r}: {part}", hint=f"it knows {known}")
-        else:
-            pattern += re.sub(r"[A-Za-z' ]*[A-Za-z'][A-Za-z' ]*", _quoted, part.replace("%%", "%"))
-    return pattern
+
+    name: str | None = None
+    kind: str | None = None
+    without: tuple[FieldPath, ...] = ()
 
 
-def _quoted(text: re.Match[str]) -> str:
-    return "'" + text[0].replace("'", "''") + "'"
+class Tuples(NamedTuple):
+    """Tuples of a column: the row of each, in ascending order, and the numbers of its name, value and kind."""
+
+    row: Numbers
+    name: Numbers
+    value: Numbers
+    kind: Numbers
+
+    def where(self, chosen: Flags) -> Tuples:
+        """Some of them."""
+        return Tuples(self.row[chosen], self.name[chosen], self.value[chosen], self.kind[chosen])
 
 
-_DIRECTIVES: Final = {
-    "%Y": ("yyyy", "yyyy"),
-    "%y": ("yy", "yy"),
-    "%m": ("MM", "M"),
-    "%d": ("dd", "d"),
-    "%j": ("DDD", "D"),
-    "%H": ("HH", "H"),
-    "%I": ("hh", "h"),
-    "%M": ("mm", "m"),
-    "%S": ("ss", "s"),
-    "%f": ("SSSSSS", "SSSSSS"),
-}
-"""Directives of numbers: in Spark's letters where digits touch, and elsewhere."""
-_WORDS: Final = {"%b": "MMM", "%B": "MMMM", "%a": "E", "%A": "EEEE", "%p": "a", "%z": "[XXX][XX]"}
+_NONE: Final = np.zeros(0, np.int64)
+_NOTHING: Final = Tuples(_NONE, _NONE, _NONE, _NONE)
+
+
+class TupleReader:
+    """Reads the cells of one batch. Names and values are numbered, and each distinct value is converted once.
+
+    >>> reader = TupleReader()
+    >>> cells = pa.array([{"room": " hall ", "temp": [21.5, 1e9]}, None, {"room": "007", "temp": None}])
+    >>> found = reader.list_of([reader.read(cells, Attribute("place"))], rows=3)
+    >>> [[tuple(entry.values()) for entry in tuples] for tuples in found.to_pylist()][0][1:]
+    [('place.temp', '21.5', 'number'), ('place.temp', '1.0E9', 'number')]
+    >>> [tuple(entry.values()) for entry in found.to_pylist()[2]]
+    [('place.room', '007', 'text')]
+    """
+
+    def __init__(self) -> None:
+        self._names: dict[str, int] = {}
+        self._values: list[pa.Array] = [pa.array([], pa.string())]
+        self._count = 0
+
+    def read(self, cells: pa.Array, attribute: Attribute) -> Tuples:
+        """The tuples of a column."""
+        if attribute.name is None:
+            return self._of_named(cells)
+        return self._read(cells, self._number(attribute.name), attribute.kind, attribute.without)
+
+    def constant(self, name: str, text: str, rows: int) -> Tuples:
+        """The same tuple in every row."""
+        return self._read(pa.repeat(text, rows), self._number(name), "text", ()) if text else _NOTHING
+
+    def list_of(self, parts: Sequence[Tuples], *, rows: int) -> pa.ListArray:
+        """The tuples of all columns as a column of attributes; their texts are dictionaries."""
+        tuples = _merged(parts)
+        names = pa.DictionaryArray.from_arrays(_narrow(tuples.name), pa.array(list(self._names), pa.string()))
+        values = pa.DictionaryArray.from_arrays(_narrow(tuples.value), pa.concat_arrays(self._values))
+        kinds = pa.DictionaryArray.from_arrays(_narrow(tuples.kind), pa.array(KINDS))
+        entries = pa.StructArray.from_arrays([names, values, kinds], names=list(TEXTS))
+        offsets = np.concatenate(([0], np.cumsum(np.bincount(tuples.row, minlength=rows))))
+        return pa.ListArray.from_arrays(_narrow(offsets), entries)
+
+    def _number(self, name: str) -> int:
+        return self._names.setdefault(name, len(self._names))
+
+    def _of_named(self, cells: pa.Array) -> Tuples:
+        """The tuples of a column that names its attributes itself."""
+        kind = cells.type
+        if pa.types.is_struct(kind):
+            fields = zip(kind, cells.flatten(), strict=True)
+            return _merged(
+                [self._read(part, self._number(field.name), _own_kind(field.type)) for field, part in fields]
+            )
+        owner, entries = _entries(cells)
+        names = [field.name for field in entries.type]
+        values, keys = (entries.field(names.index(name)) for name in ("value", "name" if "name" in names else "key"))
+        values = pc.if_else(entries.is_valid(), values, None) if entries.null_count else values
+        found = self._read(values, self._keyed(keys), _own_kind(values.type))
+        return found._replace(row=owner[found.row])
+
+    def _keyed(self, keys: pa.Array, prefix: Numbers | int | None = None) -> Numbers:
+        """The numbers of names that consist of a prefix and a key."""
+        encoded = keys.dictionary_encode()
+        texts, _ = texts_of(encoded.dictionary, "text")
+        steps = [text or "" for text in texts.to_pylist()] + [""]
+        places = _indices(encoded, len(steps) - 1)
+        if prefix is None:
+            return np.array([self._number(step) for step in steps])[places]
+        known, distinct, back = list(self._names), *np.unique(prefix * len(steps) + places, return_inverse=True)
+        made = [f"{known[pair // len(steps)]}.{steps[pair % len(steps)]}" for pair in distinct.tolist()]
+        return np.array([self._number(name) for name in made], np.int64)[back]
+
+    def _read(
+        self, cells: pa.Array, name: Numbers | int, read_as: str | None, without: Collection[FieldPath] = ()
+    ) -> Tuples:
+        """The tuples of cells; `name` is the number of their name, or those of each cell's name."""
+        kind = cells.type
+        if pa.types.is_null(kind):
+            return _NOTHING
+        if pa.types.is_struct(kind):
+            fields = zip(kind, cells.flatten(), strict=True)
+            parts = [
+                self._read(part, self._under(name, field.name), read_as, below(without, field.name))
+                for field, part in fields
+                if (field.name,) not in without
+            ]
+            return _merged(parts)
+        if pa.types.is_map(kind):
+            owner, entries = _entries(cells)
+            keys = self._keyed(entries.field(0), name if isinstance(name, int) else name[owner])
+            found = self._read(entries.field(1), keys, read_as)
+            for key, *rest in without:
+                found = found if rest else found.where(found.name != self._under(name, key))
+            return found._replace(row=owner[found.row])
+        if _is_list(kind):
+            owner, values = _entries(cells)
+            found = self._read(values, name if isinstance(name, int) else name[owner], read_as)
+            return found._replace(row=owner[found.row])
+        return self._leaves(cells, name, read_as)
+
+    def _under(self, name: Numbers | int, field: str) -> Numbers | int:
+        """The numbers of the names of a field."""
+        if isinstance(name, int):
+            return self._number(f"{list(self._names)[name]}.{field}")
+        return self._keyed(pa.repeat(field, len(name)), name)
+
+    def _leaves(self, cells: pa.Array, name: Numbers | int, read_as: str | None) -> Tuples:
+        encoded = cells.dictionary_encode()
+        texts, kinds = texts_of(encoded.dictionary, read_as)
+        there = pc.fill_null(pc.not_equal(texts, ""), False).to_numpy(zero_copy_only=False)
+        numbers = np.append(np.where(there, np.arange(len(texts)) + self._count, NO_VALUE), NO_VALUE)
+        self._values.append(texts)
+        self._count += len(texts)
+        places = _indices(encoded, len(texts))
+        value = numbers[places]
+        row = np.flatnonzero(value != NO_VALUE)
+        names = np.full(len(row), name) if isinstance(name, int) else name[row]
+        return Tuples(row, names, value[row], np.append(kinds, 0)[places[row]])
+
+
+def infinite_rows(attributes: pa.ListArray) -> Numbers:
+    """The rows with an infinite number: nothing can be compared with it."""
+    entries = attributes.flatten()
+    values, kinds = entries.field(1), entries.field(2)
+    # Only few texts are distinct.
+    wrong = pc.is_in(values.dictionary, pa.array(INFINITE)) if pa.types.is_dictionary(values.type) else None
+    marked = pc.is_in(values, pa.array(INFINITE)) if wrong is None else wrong.take(values.indices)
+    if not pc.any(marked).as_py():
+        return np.zeros(0, np.int64)
+    places = np.flatnonzero(pc.and_(marked, pc.equal(kinds.cast(pa.string()), "number")))
+    ends = np.cumsum(attributes.value_lengths().fill_null(0).to_numpy(zero_copy_only=False))
+    return np.unique(np.searchsorted(ends, places, side="right"))
+
+
+def _own_kind(kind: pa.DataType) -> str | None:
+    """Attributes have types, so a text is not parsed as a number."""
+    inner = kind.value_type if _is_list(kind) else kind
+    return "text" if pa.types.is_string(inner) or pa.types.is_large_string(inner) else None
+
+
+def _is_list(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind))
+
+
+def _entries(cells: pa.Array) -> tuple[Numbers, pa.Array]:
+    """The elements of lists or maps, and the row of each."""
+    if pa.types.is_map(cells.type):
+        fields = [pa.field("key", cells.type.key_type), pa.field("value", cells.type.item_type)]
+        cells = cells.cast(pa.list_(pa.struct(fields)))
+    lengths = pc.fill_null(pc.list_value_length(cells), 0).to_numpy(zero_copy_only=False)
+    return np.repeat(np.arange(len(cells)), lengths), cells.flatten()
+
+
+def _indices(encoded: pa.DictionaryArray, missing: int) -> Numbers:
+    """The place of each value in its dictionary; `missing` for null."""
+    return np.asarray(pc.fill_null(encoded.indices, missing).to_numpy(zero_copy_only=False), np.int64)
+
+
+def _merged(parts: Sequence[Tuples]) -> Tuples:
+    """The tuples of several columns, row by row."""
+    parts = [part for part in parts if len(part.row)]
+    if len(parts) < 2:
+        return parts[0] if parts else _NOTHING
+    row, name, value, kind = (np.concatenate(column) for column in zip(*parts, strict=True))
+    order = np.argsort(row, kind="stable")
+    return Tuples(row[order], name[order], value[order], kind[order])
+
+
+def _narrow(numbers: NDArray[Any]) -> pa.Array:
+    return pa.array(numbers.astype(np.int32))
+
+
+def texts_of(values: pa.Array, read_as: str | None = None) -> tuple[pa.StringArray, Numbers]:
+    """The texts of single values, null where there is no value, and the number of the kind of each.
+
+    >>> texts, kinds = texts_of(pa.array(["7", " yes", "true", "1,5"]))
+    >>> texts.to_pylist(), [KINDS[kind] for kind in kinds]
+    (['7', 'yes', 'true', '1,5'], ['number', 'text', 'boolean', 'text'])
+    >>> texts_of(pa.array([1.5, 1e-5, float("nan")]))[0].to_pylist()
+    ['1.5', '1.0E-5', None]
+    """
+    kind = values.type
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        return _texts_of_texts(values.cast(pa.string()), read_as)
+    if pa.types.is_timestamp(kind):
+        texts, sort = pa.array(_moment_texts(values), pa.string()), "time"
+    elif pa.types.is_date(kind):
+        days = values.cast(pa.date32()).cast(pa.int32()).to_numpy(zero_copy_only=False).astype("datetime64[D]")
+        texts, sort = pa.array(np.datetime_as_string(days).tolist(), pa.string()), "text"
+    elif pa.types.is_boolean(kind):
+        texts, sort = values.cast(pa.string()), "boolean"
+    elif pa.types.is_floating(kind):
+        texts, sort = pa.array(_float_texts(values), pa.string()), "number"
+    elif pa.types.is_decimal(kind):
+        texts, sort = pa.array([f"{number:f}" for number in values.to_pylist()], pa.string()), "number"
+    else:
+        texts, sort = values.cast(pa.string()), "number"
+    return texts, np.full(len(texts), KINDS.index("text" if read_as == "text" else sort))
+
+
+def _texts_of_texts(values: pa.StringArray, read_as: str | None) -> tuple[pa.StringArray, Numbers]:
+    """The value and kind of texts, as `value_of_cell` reads them in one process; a text of another kind stays text."""
+    kinds = np.full(len(values), KINDS.index("text"))
+    if read_as == "text":
+        return values, kinds
+    texts = pc.utf8_trim(values, characters=BLANKS)
+    if read_as == COMMA:
+        plain = pc.replace_substring(pc.replace_substring(texts, ".", ""), ",", ".")
+        texts = pc.if_else(pc.match_substring_regex(texts, COMMA_NUMBER), plain, texts)
+    patterns = {
+        "time": MOMENT,
+        "boolean": r"^(?i:true|false)\z",
+        "number": PADDED_NUMBER if read_as == "number" else NUMBER,
+    }
+    for kind, pattern in patterns.items():
+        if read_as in (None, COMMA, kind):
+            found = pc.match_substring_regex(texts, pattern)
+            kinds[found.to_numpy(zero_copy_only=False)] = KINDS.index(kind)
+    return texts, kinds
+
+
+def _moment_texts(values: pa.Array) -> list[str]:
+    """Timestamps as ISO 8601 texts in UTC."""
+    micros = values.cast(pa.timestamp("us", tz=values.type.tz)).cast(pa.int64()).to_numpy(zero_copy_only=False)
+    texts = np.datetime_as_string((micros // 1_000_000).astype("datetime64[s]")).tolist()
+    rests = (micros % 1_000_000).tolist()
+    return [
+        f"{text}.{f'{rest:06}'.rstrip('0')}Z" if rest else f"{text}Z" for text, rest in zip(texts, rests, strict=True)
+    ]
+
+
+def _float_texts(values: pa.Array) -> list[str | None]:
+    """Numbers as Java writes them, like Spark; None for NaN."""
+    numbers = values.to_numpy(zero_copy_only=False)
+    # Scalars of NumPy have the digits of their own precision.
+    texts = map(str, numbers if numbers.dtype == np.float32 else numbers.tolist())
+    sizes = np.abs(numbers)
+    plain = ((sizes >= 1e-3) & (sizes < 1e7)) | (sizes == 0)
+    return [text if short else _java_text(text) for text, short in zip(texts, plain.tolist(), strict=True)]
+
+
+def _java_text(text: str) -> str | None:
+    """A very large or small number as Java writes it.
+
+    >>> _java_text("1e+16"), _java_text("-12345678.5"), _java_text("inf"), _java_text("nan")
+    ('1.0E16', '-1.23456785E7', 'Infinity', None)
+    """
+    if text in ("inf", "-inf"):
+        return text.replace("inf", "Infinity")
+    if text == "nan":
+        return None
+    sign, digits, _ = Decimal(text).as_tuple()
+    shown = "".join(map(str, digits)).rstrip("0")
+    return f"{'-' * sign}{shown[0]}.{shown[1:] or '0'}E{Decimal(text).adjusted()}"

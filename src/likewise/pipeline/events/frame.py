@@ -8,7 +8,6 @@ with Arrow alone, without a Python object per event.
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Final, TypeAlias
@@ -170,13 +169,12 @@ def decoded(batch: pa.RecordBatch) -> pa.RecordBatch:
     kind = ARROW_SCHEMA.field("attributes").type
     if attributes.type == kind:
         return batch
-    parts = [part.dictionary_decode() for part in attributes.flatten().flatten()]
+    parts = [_plain(part).cast(pa.string()) for part in attributes.flatten().flatten()]
     tuples = pa.StructArray.from_arrays(parts, fields=list(kind.value_type))
     sizes = pc.fill_null(pc.list_value_length(attributes), 0).to_numpy(zero_copy_only=False)
     offsets = pa.array(np.concatenate(([0], np.cumsum(sizes))).astype(np.int32))
     made = pa.ListArray.from_arrays(offsets, tuples, type=kind)
-    columns = [made if name == "attributes" else batch.column(name) for name in EVENT_COLUMNS]
-    return pa.RecordBatch.from_arrays(columns, schema=ARROW_SCHEMA)
+    return batch.set_column(EVENT_COLUMNS.index("attributes"), "attributes", made)
 
 
 def tidy(column: pa.Array) -> pa.ListArray:
@@ -200,7 +198,9 @@ def _texts(flat: pa.StructArray, name: str) -> pa.Array:
         return pa.array([""] * len(flat), pa.string())
     # Flattening propagates the nulls of the struct to its fields.
     part = flat.flatten()[place]
-    return _plain(part).cast(pa.string()).fill_null("") if part.null_count else part
+    if part.null_count or not (pa.types.is_dictionary(part.type) or pa.types.is_string(part.type)):
+        return _plain(part).cast(pa.string()).fill_null("")
+    return part
 
 
 def digest_of(text: str) -> str:
@@ -234,15 +234,6 @@ def with_ids(batch: pa.RecordBatch) -> pa.RecordBatch:
     return batch.set_column(0, batch.schema.field(0).name, filled)
 
 
-def _content_digest(moments: Sequence[Column], theme: Column, attributes: Column) -> Column:
-    """The digest that `with_ids` makes for the same event."""
-    from pyspark.sql import functions as F
-
-    texts = [F.array_join(array, BETWEEN, "") for array in (theme, *(attributes.getField(part) for part in TEXTS))]
-    cells = [F.unix_micros(moment).cast("string") for moment in moments]
-    return F.substring(F.sha1(F.concat_ws(BETWEEN, *cells, *texts)), 1, DIGITS)
-
-
 def column(name: str) -> Column:
     """A column by its very name, dots, blanks and backticks included."""
     from pyspark.sql import functions as F
@@ -273,74 +264,8 @@ def with_metadata(value: Column, name: str, metadata: Mapping[str, int]) -> Colu
     return value.alias(name, metadata=dict(metadata)) if metadata else value.alias(name)
 
 
-def as_events(frame: DataFrame, extra: Sequence[Column] = ()) -> DataFrame:
-    """Any DataFrame with `id` and `attributes`, brought to the columns of events, and `extra` ones after them.
-
-    `attributes` may be the array of structs, or a struct or map from names to values of any type, arrays included;
-    `time`, `end`, `theme` and `flaw` may be missing. A row without any attribute gets a `flaw`. An event whose id is
-    null or empty gets a digest of its content.
-    """
-
-    fold = folding(frame)
-    spelt = {fold(name): name for name in frame.columns}
-    missing = [name for name in ("id", "attributes") if name not in spelt]
-    if missing:
-        raise BuildError(
-            f"the events have no column {', '.join(missing)}",
-            hint="read them with read_events, or make them with events_from_columns",
-        )
-    types: dict[str, DataType] = {name: frame.schema[spelt[name]].dataType for name in EVENT_COLUMNS if name in spelt}
-    _check_types(types)
-    refuse_twin_fields(types["attributes"], "attributes", fold)
-    cells = {name: column(spelt[name]) for name in types}
-    attributes = _attributes(cells["attributes"], types["attributes"])
-    moments = [
-        cells[name].cast("timestamp_ltz") if name in cells else _null("timestamp_ltz") for name in ("time", "end")
-    ]
-    theme = cells["theme"].cast("array<string>") if "theme" in cells else _null("array<string>")
-    made = [
-        _event_id(cells["id"].cast("string"), _content_digest(moments, theme, attributes), attributes),
-        *moments,
-        theme,
-        attributes,
-        _flaw(cells["id"], attributes, cells.get("flaw"), floats=_holds_floats(types["attributes"])),
-    ]
-    named = [value.alias(name) for name, value in zip(EVENT_COLUMNS, made, strict=True)]
-    return frame.select(named[0], with_metadata(moments[0], "time", watermark_of(frame)), *named[2:], *extra)
-
-
-def _event_id(id: Column, digest: Column, attributes: Column) -> Column:
-    """The id of an event; one without gets a digest of its content, so that reading it twice gives the same id."""
-    from pyspark.sql import functions as F
-
-    return F.coalesce(F.nullif(id, F.lit("")), F.when(F.size(attributes) > 0, digest))
-
-
-def _null(kind: str) -> Column:
-    from pyspark.sql import functions as F
-
-    return F.lit(None).cast(kind)
-
-
 NO_ID: Final = ("array", "map", "struct", "binary", "variant")
 """Types that cannot be an id."""
-_MOMENTS: Final = ("timestamp", "timestamp_ntz", "date", "void")
-
-
-def _check_types(types: Mapping[str, DataType]) -> None:
-    """Refuse wrong types when the plan is built."""
-    wrong = [("id", types["id"])] if types["id"].typeName() in NO_ID else []
-    wrong += [
-        (name, types[name]) for name in ("time", "end") if name in types and types[name].typeName() not in _MOMENTS
-    ]
-    if "flaw" in types and not _is_flaw(types["flaw"]):
-        wrong.append(("flaw", types["flaw"]))
-    if "theme" in types and not re.fullmatch(r"array<string( collate \w+)?>|void", types["theme"].simpleString()):
-        wrong.append(("theme", types["theme"]))
-    if wrong:
-        name, kind = wrong[0]
-        message = f"the column {name} is {kind.simpleString()}"
-        raise BuildError(message, hint="events_from_columns(frame, RecordMapping(…)) makes events of any columns")
 
 
 def refuse_twin_fields(kind: DataType, label: str, fold: Callable[[str], str]) -> None:
@@ -359,92 +284,6 @@ def refuse_twin_fields(kind: DataType, label: str, fold: Callable[[str], str]) -
                 hint = "rename one of them, or set spark.sql.caseSensitive"
                 raise BuildError(f"the column {label!r} has two fields {twin!r} and {field.name!r}", hint=hint)
             refuse_twin_fields(field.dataType, f"{label}.{field.name}", fold)
-
-
-def _is_flaw(kind: DataType) -> bool:
-    """Whether a column has the fields of `FLAW`, or is null throughout."""
-    names = getattr(kind, "names", None)
-    return kind.typeName() == "void" or names == ["source", "line", "reason", "record"]
-
-
-def _holds_floats(kind: DataType) -> bool:
-    """Whether attributes have floating-point values: only these can be infinite."""
-    return re.search(r"\b(float|double)\b", kind.simpleString()) is not None
-
-
-def _flaw(id: Column, attributes: Column, flaw: Column | None, *, floats: bool) -> Column:
-    from pyspark.sql import functions as F
-
-    from likewise.pipeline.events.cells import infinite
-
-    reason = F.when(F.coalesce(F.size(attributes), F.lit(0)) <= 0, F.lit(NO_ATTRIBUTES))
-    if floats:
-        reason = reason.when(infinite(attributes), F.lit(INFINITE_NUMBER))
-    letter = F.struct(
-        F.lit("<frame>").alias("source"),
-        F.lit(None).cast("bigint").alias("line"),
-        reason.alias("reason"),
-        F.to_json(F.struct(id.cast("string").alias("id"))).alias("record"),
-    )
-    bare = F.when(reason.isNotNull(), letter).cast(FLAW)
-    return bare if flaw is None else F.coalesce(flaw.cast(FLAW), bare)
-
-
-def _attributes(cell: Column, kind: DataType) -> Column:
-    from pyspark.sql import functions as F
-    from pyspark.sql.types import ArrayType, MapType, StructType
-
-    from likewise.pipeline.events.cells import joined, sound, tuple_of, tuples_of
-
-    named: tuple[Column, str, DataType] | None = None
-    if isinstance(kind, StructType):
-        fields = [
-            tuples_of(
-                cell.getField(field.name),
-                field.dataType,
-                name=F.lit(field.name),
-                label=f"attributes.{field.name}",
-                read_as=_read_as(field.dataType),
-            )
-            for field in kind.fields
-        ]
-        return sound(joined(fields))
-    if isinstance(kind, ArrayType) and isinstance(kind.elementType, StructType):
-        names = kind.elementType.names
-        if names == ["name", "value", "kind"]:
-            return cell
-        if {"name", "value", "kind"} <= set(names):
-            return F.transform(cell, lambda entry: tuple_of(entry["name"], entry["value"], entry["kind"]))
-        if {"name", "value"} <= set(names):
-            named = cell, "name", kind.elementType["value"].dataType
-    if isinstance(kind, MapType):
-        named = F.map_entries(cell), "key", kind.valueType
-    if named is not None:
-        entries, key, inner = named
-        listed = F.transform(
-            entries,
-            lambda entry: tuples_of(
-                entry["value"], inner, name=entry[key], label="attributes", read_as=_read_as(inner)
-            ),
-        )
-        return sound(F.flatten(listed))
-    raise BuildError(
-        f"the column attributes is {kind.simpleString()}",
-        hint=f"it must be {ATTRIBUTES}, or a struct or a map from names to values",
-    )
-
-
-def _read_as(kind: DataType) -> str | None:
-    """Attributes have types, so a text is not parsed as a number."""
-    return "text" if kind.simpleString() in ("string", "array<string>") else None
-
-
-def dead_letters(events: DataFrame) -> DataFrame:
-    """The records that are not events: source, line, reason and the record itself."""
-    if "flaw" not in events.columns and {"pattern", "probability"} <= set(events.columns):
-        raise BuildError("these detections have no dead letters", hint="ask for them: detect(…, dead_letters=True)")
-    frame = events if "flaw" in events.columns and _is_flaw(events.schema["flaw"].dataType) else as_events(events)
-    return frame.where("flaw is not null").select("flaw.*")
 
 
 def _letter(flaw: BadRecord) -> dict[str, object]:

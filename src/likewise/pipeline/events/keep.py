@@ -1,161 +1,99 @@
 """Columns of the input that are kept in matches and detections.
 
-They are appended to the id of their event, as JSON after a mark, and removed from it in the result. Workers, shuffles
-and state therefore need no columns for them, and a detection has those of each of its members.
+Matches have them as they came. In a detection, they are appended to the ids of its members, as text after a mark, so
+that shuffles and state need no columns for them.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+import base64
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+import msgspec
+import pyarrow as pa
+
 from likewise.errors import BuildError
-from likewise.pipeline.events.frame import EVENT_COLUMNS, Keep, as_events, column, folding
-from likewise.pipeline.events.table import kept_columns
+from likewise.pipeline.events.frame import EVENT_COLUMNS, Keep, folding
+from likewise.pipeline.events.table import UNSENDABLE, kept_columns
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
-    from pyspark.sql.types import DataType, StructType
-
-MARK: Final = "\x1e\x1e"
-"""Separates an id from the kept columns; JSON never contains it."""
-KEPT: Final = "_likewise_kept"
-_OPTIONS: Final = {
-    # In other zones, offsets of times before standard time have seconds, which XXX cannot write.
-    "timeZone": "UTC",
-    "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
-    "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
-}
-
-
-@dataclass(frozen=True, slots=True)
-class Kept:
-    """The kept columns with their types."""
-
-    schema: StructType
-
-    @property
-    def declared(self) -> list[str]:
-        """Their names and types, as in a table declaration."""
-        return [f"{field.name} {field.dataType.simpleString()}" for field in self.schema.fields]
-
-    def id(self, marked: Column) -> Column:
-        """The id alone."""
-        from pyspark.sql import functions as F
-
-        tail = F.length(F.substring_index(marked, MARK, -1)) + F.lit(len(MARK))
-        return F.substring(marked, F.lit(1), F.length(marked) - tail)
-
-    def row(self, marked: Column) -> Column:
-        """The kept columns as a struct of the types that JSON has."""
-        from pyspark.sql import functions as F
-
-        return F.from_json(F.substring_index(marked, MARK, -1), _written_kind(self.schema), _OPTIONS)
-
-    def columns(self, row: Column) -> list[Column]:
-        """The kept columns from the struct that `row` made; separate from `row`, so that JSON is parsed only once."""
-        from pyspark.sql import functions as F
-
-        return [
-            _mapped(row.getField(field.name), field.dataType, F.map_from_entries).alias(field.name)
-            for field in self.schema.fields
-        ]
-
-
-def keeping(events: DataFrame, keep: Keep, *, taken: Sequence[str]) -> tuple[DataFrame, Kept | None]:
-    """Events whose ids carry the columns to keep, or the same frame; the result has columns named `taken` already."""
-    from pyspark.sql import functions as F
+    from pyspark.sql import DataFrame
     from pyspark.sql.types import StructType
 
-    if not keep:
-        return events, None
-    fold = folding(events)
-    chosen = [name for name in events.columns if fold(name) not in EVENT_COLUMNS] if keep == "*" else keep
-    names = kept_columns(chosen, events.columns, taken=taken, fold=fold)
-    if not names:
-        return events, None
-    schema = StructType([events.schema[name] for name in names])
-    for field in schema.fields:
-        if re.search(r"\b(geography|geometry)\b", field.dataType.simpleString()):
-            kind = field.dataType.simpleString()
-            raise BuildError(
-                f"the column {field.name!r} is {kind}: it cannot be kept", hint="convert it to binary first"
-            )
-    cells = [_mapped(column(field.name), field.dataType, F.map_entries).alias(field.name) for field in schema.fields]
-    row = F.to_json(F.struct(*cells), _OPTIONS).alias(KEPT)
-    made = as_events(events, [row])
-    marked = F.when(F.col("id").isNotNull(), F.concat("id", F.lit(MARK), KEPT))
-    return made.select(marked.alias("id"), *EVENT_COLUMNS[1:]), Kept(schema)
+MARK: Final = "\x1e\x1e"
+"""Separates an id from the kept columns, whose text never contains it."""
 
 
-def _written_kind(kind: Any) -> Any:
-    """The type of a value in JSON, where only text can be the key of a map: other maps are lists of entries."""
-    from pyspark.sql.types import ArrayType, MapType, StringType, StructField, StructType
-
-    match kind:
-        case StructType():
-            return StructType([StructField(field.name, _written_kind(field.dataType)) for field in kind.fields])
-        case ArrayType():
-            return ArrayType(_written_kind(kind.elementType))
-        case MapType(keyType=StringType()):
-            return MapType(StringType(), _written_kind(kind.valueType))
-        case MapType():
-            return ArrayType(_entries(kind))
-    return kind
-
-
-def _entries(kind: Any) -> StructType:
+def kept_fields(events: DataFrame, keep: Keep, *, taken: Sequence[str]) -> StructType:
+    """The columns to keep, with their types; the result has columns named `taken` already."""
     from pyspark.sql.types import StructField, StructType
 
-    fields = (("key", kind.keyType), ("value", kind.valueType))
-    return StructType([StructField(name, _written_kind(inner)) for name, inner in fields])
+    fold = folding(events)
+    chosen = [name for name in events.columns if fold(name) not in EVENT_COLUMNS] if keep == "*" else keep
+    names = kept_columns(chosen, events.columns, taken=taken, fold=fold) if keep else []
+    fields = [StructField(name, events.schema[name].dataType) for name in names]
+    for field in fields:
+        kind = field.dataType.simpleString()
+        if UNSENDABLE.search(kind):
+            raise BuildError(f"the column {field.name!r} is {kind}: it cannot be kept", hint="convert it to text first")
+    return StructType(fields)
 
 
-def _mapped(cell: Column, kind: DataType, change: Callable[[Column], Column]) -> Column:
-    """A value in which each map with keys other than text is changed to entries, or back."""
-    from pyspark.sql import functions as F
-    from pyspark.sql.types import ArrayType, MapType, StringType, StructType
-
-    if not _has_odd_maps(kind):
-        return cell
-    match kind:
-        case StructType():
-            parts = [_mapped(cell[field.name], field.dataType, change).alias(field.name) for field in kind.fields]
-            return F.when(cell.isNotNull(), F.struct(*parts))
-        case ArrayType(elementType=inner):
-            return F.transform(cell, lambda item: _mapped(item, inner, change))
-        case MapType(keyType=StringType(), valueType=inner):
-            return F.transform_values(cell, lambda _, value: _mapped(value, inner, change))
-    assert isinstance(kind, MapType)
-    forth = change is F.map_entries
-
-    def changed(entry: Column) -> Column:
-        key = _mapped(entry["key"], kind.keyType, change)
-        value = _mapped(entry["value"], kind.valueType, change)
-        return F.struct(key.alias("key"), value.alias("value"))
-
-    return F.transform(change(cell), changed) if forth else change(F.transform(cell, changed))
+def declared(fields: StructType) -> dict[str, str]:
+    """The names and types of columns, as texts."""
+    return {field.name: field.dataType.simpleString() for field in fields.fields}
 
 
-def _has_odd_maps(kind: Any) -> bool:
-    from pyspark.sql.types import ArrayType, MapType, StringType, StructType
-
-    match kind:
-        case StructType():
-            return any(_has_odd_maps(field.dataType) for field in kind.fields)
-        case ArrayType():
-            return _has_odd_maps(kind.elementType)
-        case MapType():
-            return not isinstance(kind.keyType, StringType) or _has_odd_maps(kind.valueType)
-    return False
+def marked(ids: pa.Array, kept: Sequence[pa.Array]) -> pa.Array:
+    """Ids that carry the kept columns of their rows."""
+    plain = [column.cast(_plain(column.type)).to_pylist() for column in kept]
+    rows = zip(*plain, strict=True)
+    texts = [base64.b64encode(msgspec.msgpack.encode(row)).decode() for row in rows]
+    return pa.array([key + MARK + text for key, text in zip(ids.to_pylist(), texts, strict=True)], pa.string())
 
 
-def unmarked(id: str) -> str:
-    """The id of an event, without what it carries.
+def opened(ids: Sequence[str], kinds: Sequence[pa.DataType]) -> tuple[list[str], list[pa.Array]]:
+    """The ids that carry kept columns, and these columns.
 
-    >>> unmarked("e1" + MARK + '{"tenant": "x"}'), unmarked("e1")
-    ('e1', 'e1')
+    >>> from decimal import Decimal
+    >>> kept = [pa.array([Decimal("1.50"), None]), pa.array([[(1, b"x")], []], pa.map_(pa.int32(), pa.binary()))]
+    >>> ids, columns = opened(marked(pa.array(["a", "b"]), kept).to_pylist(), [column.type for column in kept])
+    >>> ids, columns[0].to_pylist(), columns[1].to_pylist()
+    (['a', 'b'], [Decimal('1.50'), None], [[(1, b'x')], []])
     """
-    return id.rpartition(MARK)[0] if MARK in id else id
+    parts = [key.rpartition(MARK) for key in ids]
+    rows = [msgspec.msgpack.decode(base64.b64decode(text)) for _, _, text in parts]
+    columns = []
+    for place, kind in enumerate(kinds):
+        values = [_paired(row[place], kind) for row in rows]
+        columns.append(pa.array(values, _plain(kind)).cast(kind))
+    return [key for key, _, _ in parts], columns
+
+
+def _plain(kind: pa.DataType) -> pa.DataType:
+    """The type in which values become numbers, texts, bytes and lists of these."""
+    if pa.types.is_map(kind):
+        return pa.map_(_plain(kind.key_type), _plain(kind.item_type))
+    if pa.types.is_struct(kind):
+        return pa.struct([pa.field(field.name, _plain(field.type)) for field in kind])
+    if pa.types.is_list(kind):
+        return pa.list_(_plain(kind.value_type))
+    if pa.types.is_timestamp(kind) or pa.types.is_duration(kind) or pa.types.is_time64(kind):
+        return pa.int64()
+    if pa.types.is_date32(kind):
+        return pa.int32()
+    return pa.string() if pa.types.is_decimal(kind) else kind
+
+
+def _paired(value: Any, kind: pa.DataType) -> Any:
+    """A value whose maps are lists of pairs, as Arrow takes them."""
+    if value is None:
+        return None
+    if pa.types.is_map(kind):
+        return [(_paired(key, kind.key_type), _paired(item, kind.item_type)) for key, item in value]
+    if pa.types.is_struct(kind):
+        return {field.name: _paired(value[field.name], field.type) for field in kind}
+    if pa.types.is_list(kind):
+        return [_paired(item, kind.value_type) for item in value]
+    return value

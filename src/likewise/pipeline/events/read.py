@@ -17,10 +17,10 @@ import pyarrow as pa
 from likewise.errors import BuildError, InputError
 from likewise.events import SYSLOG_MAPPING, BadRecord, Event, OnError, RecordMapping, decode_lines, instants, zone_of
 from likewise.events import read_events as read_source
-from likewise.pipeline.events.frame import EVENTS_SCHEMA, Keep, as_events, batch_of
+from likewise.pipeline.events.frame import EVENTS_SCHEMA, Keep, batch_of
 from likewise.pipeline.events.scan import CsvTable, csv_events, parquet_origin, row_id
 from likewise.pipeline.events.table import bound, check_mapping, events_from_columns
-from likewise.pipeline.events.transfer import EventOrigin, remember, remember_peek
+from likewise.pipeline.events.transfer import EventOrigin, as_events, remember, remember_peek
 from likewise.pipeline.options import named_options
 
 if TYPE_CHECKING:
@@ -136,7 +136,7 @@ def decode_records(
     if mapping is not None and not mapping.complete:
         raise BuildError("a mapping is not guessed on Spark", hint="name the fields that it needs")
     rows, decoder = records.select("record", "source", "received"), Decoder(format, stamp, mapping)
-    return remember(rows.mapInArrow(decoder, EVENTS_SCHEMA), EventOrigin(lambda: (rows, decoder)))
+    return remember(rows.mapInArrow(decoder, EVENTS_SCHEMA), EventOrigin(lambda *_: (rows, decoder)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,6 +259,10 @@ class Decoder:
     format: str
     stamp: bool = False
     mapping: RecordMapping | None = None
+
+    @property
+    def __name__(self) -> str:
+        return "LikewiseEvents"
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:

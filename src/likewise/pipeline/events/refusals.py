@@ -10,14 +10,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from likewise.events import Event, encode_line, instants
-from likewise.pipeline.events.frame import FLAW, as_events, events_of, tidy
-from likewise.pipeline.events.keep import unmarked
-from likewise.pipeline.events.transfer import COLUMNS, Batches, Chain, Step, origin_of
+from likewise.pipeline.events.frame import FLAW, events_of
+from likewise.pipeline.events.transfer import over_events
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -68,29 +66,12 @@ def letter(record: str, reason: str) -> Flaw:
 
 def record_of(event: Event) -> str:
     """An event as a line of JSON."""
-    # The id may carry kept columns.
-    return encode_line(msgspec.structs.replace(event, id=unmarked(event.id))).decode().rstrip()
-
-
-def over_records(events: DataFrame, step: Step, schema: str, *, name: str = "LikewiseStep") -> DataFrame:
-    """A step over all rows of events, those with a flaw too, in batches with the columns of `EVENTS_SCHEMA`."""
-    direct = origin_of(events)
-    if direct is not None:
-        rows, read = direct
-        return rows.mapInArrow(Chain(read, step, name), schema)
-    return as_events(events).mapInArrow(Chain(tidied, step, name), schema)
+    return encode_line(event).decode().rstrip()
 
 
 def refused(events: DataFrame, *, max_ahead: int | None = None) -> DataFrame:
     """The flaws of a batch job: of bad records, and of events without a usable time."""
-    return over_records(events, LetterTask(max_ahead), LETTER_SCHEMA, name="LikewiseRefused")
-
-
-def tidied(batches: Batches) -> Iterator[pa.RecordBatch]:
-    """Batches from Spark, with tuples in the form that workers expect."""
-    for batch in batches:
-        columns = [tidy(batch.column(name)) if name == "attributes" else batch.column(name) for name in COLUMNS]
-        yield pa.RecordBatch.from_arrays([*columns, batch.column("flaw")], names=[*COLUMNS, "flaw"])
+    return over_events(events, LetterTask(max_ahead), LETTER_SCHEMA, letters=True, name="LikewiseRefused")
 
 
 @dataclass(frozen=True, slots=True)

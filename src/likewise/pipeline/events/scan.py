@@ -28,12 +28,11 @@ from likewise.pipeline.events.frame import (
     BETWEEN,
     EVENTS_SCHEMA,
     ColumnWriter,
-    decoded,
     digest_of,
     tidy,
     with_ids,
 )
-from likewise.pipeline.events.transfer import Batches, EventOrigin, Step, remember
+from likewise.pipeline.events.transfer import Batches, Decoded, EventOrigin, Step, frame_rows, remember
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -55,14 +54,14 @@ def parquet_origin(table: DataFrame) -> EventOrigin:
     return EventOrigin(partial(_rows, table))
 
 
-def _rows(table: DataFrame) -> tuple[DataFrame, Step] | None:
-    """A row for each task, and what the task reads; nothing where Spark has to read.
+def _rows(table: DataFrame, kept: Sequence[str], letters: bool) -> tuple[DataFrame, Step]:
+    """A row for each task, and what the task reads; the rows of the table where Spark has to read.
 
     That is also where columns are of other types than those of events.
     """
     sizes = local_sizes(table) if plain(table) else None
     if not sizes:
-        return None
+        return frame_rows(table, kept, letters)
     rows, tasks = task_rows(table.sparkSession, sizes)
     return rows, Scan(tasks)
 
@@ -225,6 +224,7 @@ class TableReader:
     def read(self, text: bytes, first: int | None) -> Iterator[pa.RecordBatch]:
         """The events of whole lines, the first of them numbered `first`, if that is known.
 
+        >>> from likewise.pipeline.events.frame import decoded
         >>> reader = CsvTable(("id", "temp", "place"), RecordMapping(id="id")).reader("x.csv")
         >>> good, bad = reader.read(b"e1,3.5,Galway\\ne2,,\\n", 2)
         >>> [tuple(entry.values()) for entry in decoded(good).column("attributes").to_pylist()[0]]
@@ -277,7 +277,7 @@ def row_id(source: str, content: str) -> str:
 def csv_events(lines: DataFrame, table: CsvTable, *, stream: bool) -> DataFrame:
     """The events of a table of text lines (`value`), made in the workers."""
     rows, step = _whole_files(lines, table, stream=stream) or (_as_rows(lines), LineStep(table))
-    return remember(rows.mapInArrow(Decoded(step), EVENTS_SCHEMA), EventOrigin(lambda: (rows, step)))
+    return remember(rows.mapInArrow(Decoded(step), EVENTS_SCHEMA), EventOrigin(lambda *_: (rows, step)))
 
 
 def _whole_files(lines: DataFrame, table: CsvTable, *, stream: bool) -> tuple[DataFrame, Step] | None:
@@ -305,16 +305,6 @@ def _as_rows(lines: DataFrame) -> DataFrame:
         F.xxhash64("_metadata.file_path").alias("file"),
         F.col("_metadata.file_block_start").alias("start"),
     )
-
-
-@dataclass(frozen=True, slots=True)
-class Decoded:
-    """A step whose events Spark can take."""
-
-    step: Step
-
-    def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
-        return (decoded(batch) for batch in self.step(batches))
 
 
 Share = tuple[str, int, int]

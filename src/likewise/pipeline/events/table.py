@@ -2,33 +2,52 @@
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, tzinfo
 from difflib import get_close_matches
-from functools import reduce
-from operator import and_, or_
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from likewise.errors import BuildError
-from likewise.events import JOINED, RecordMapping
+from likewise.events import (
+    JOINED,
+    NO_TIME,
+    TIME_UNITS,
+    RecordMapping,
+    TimeRule,
+    instants,
+    read_times,
+    to_instant,
+    zone_of,
+)
 from likewise.pipeline.events.cells import (
     BLANKS,
+    NUMBER_TYPES,
+    TEXT_TYPES,
+    Attribute,
     FieldPath,
-    infinite,
-    joined,
-    moment_of,
+    Flags,
+    Numbers,
+    TupleReader,
+    check_attribute,
+    infinite_rows,
     refusal,
-    sound,
-    tuple_of,
-    tuples_of,
+    sort_of,
+    zoned,
 )
 from likewise.pipeline.events.frame import (
-    ATTRIBUTES,
+    ARROW_SCHEMA,
     BETWEEN,
     DIGITS,
     EVENT_COLUMNS,
-    FLAW,
+    EVENTS_SCHEMA,
     INFINITE_NUMBER,
     NO_ATTRIBUTES,
     NO_ID,
@@ -37,13 +56,13 @@ from likewise.pipeline.events.frame import (
     folding,
     refuse_twin_fields,
     watermark_of,
-    with_metadata,
 )
+from likewise.pipeline.events.transfer import Batches, Decoded, EventOrigin, SentColumns, remember, with_watermark
 from likewise.pipeline.options import named_options
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
-    from pyspark.sql.types import DataType
+    from pyspark.sql.types import DataType, StructField, StructType
 
 UNEVEN_ROW: Final = "the row has another number of cells"
 
@@ -140,13 +159,17 @@ def _refuse_twins(names: Sequence[str], fold: Callable[[str], str]) -> None:
 
 
 class TableCell(NamedTuple):
-    """A resolved column of a table: the expression, its type and its name."""
+    """A resolved column of a table: the expression, its type and its name or path."""
 
     value: Column
     kind: DataType
     label: str
-    parts: int = 0
-    """The number of columns that were joined to it."""
+
+    @property
+    def text(self) -> Column:
+        """The cell as Spark writes it."""
+        # Without its collation, which most functions refuse.
+        return self.value if self.kind.simpleString() == "string" else self.value.cast("string")
 
 
 @named_options
@@ -159,7 +182,7 @@ def events_from_columns(
     broken: str | None = None,
     source: str | None = None,
 ) -> DataFrame:
-    """Events from the columns of a table, by Spark's own expressions alone.
+    """Events from the columns of a table, which workers read as Spark has them.
 
     A field of the mapping is a column, or the path of a field in a struct or map (`device.name`); `computed` adds
     columns made of others, by name, as `withColumns` does. Structs and maps are flattened by path, arrays are several
@@ -169,8 +192,6 @@ def events_from_columns(
     event (`"*"`: all with other names). `broken` and `source` are columns of the table with the text of an unreadable
     row and with the file of each row.
     """
-    from pyspark.sql import functions as F
-
     check_mapping(columns)
     table = with_computed(table, computed)
     present = [name for name in table.columns if name not in (broken, source)]
@@ -178,28 +199,21 @@ def events_from_columns(
     mapping = bound(columns, present, folding(table))
     if mapping.zone is not None:
         raise BuildError("Spark reads times in the zone of its session", hint="set spark.sql.session.timeZone")
-    plan = _Plan.of(table, mapping, present)
+    plan = TablePlan.of(table, mapping, present, broken=broken, source=source)
     kept = kept_columns(keep, present, taken=EVENT_COLUMNS, fold=folding(table))
-    written = [name for name in present if table.schema[name].dataType.typeName() not in _UNWRITTEN]
-    cells = table.select(
-        plan.id().alias(_ID),
-        *(plan.moment(name).alias(f"_likewise_{name}") for name in ("time", "end")),
-        plan.theme().alias(_THEME),
-        plan.attributes().alias(_ATTRIBUTES),
-        plan.unread().alias(_UNREAD),
-        *(column(name).alias(f"_likewise_{at}") for at, name in enumerate(kept)),
-        *((column(broken) if broken else F.lit(None).cast("string")).alias(_BROKEN),),
-        *((column(source) if source else F.lit("<table>")).alias(_SOURCE),),
-        _row(written).alias(_ROW),
-        _digest(written).alias(_DIGEST),
-    )
-    judged = cells.select("*", _reason(mapping, broken is not None).alias(_REASON))
+    rows, step = plan.rows(kept, letters=True)
+    made = rows.mapInArrow(Decoded(step), with_fields(EVENTS_SCHEMA, [table.schema[name] for name in kept]))
     timed = mapping.used.get("time", ())
     watermark = watermark_of(table, timed[0]) if len(timed) == 1 else {}
-    return judged.select(
-        *_event_columns(mapping, filed=source is not None, watermark=watermark),
-        *(F.col(f"_likewise_{at}").alias(name) for at, name in enumerate(kept)),
-    )
+    return remember(with_watermark(made, watermark), EventOrigin(plan.rows))
+
+
+def with_fields(schema: str | StructType, more: Iterable[StructField]) -> StructType:
+    """A schema with further fields."""
+    from pyspark.sql.types import StructField, StructType
+
+    own = cast("StructType", StructType.fromDDL(schema)).fields if isinstance(schema, str) else schema.fields
+    return StructType([*own, *(StructField(field.name, field.dataType, metadata=field.metadata) for field in more)])
 
 
 def with_computed(table: DataFrame, computed: Mapping[str, Column] | None) -> DataFrame:
@@ -223,35 +237,6 @@ def with_computed(table: DataFrame, computed: Mapping[str, Column] | None) -> Da
     return wider
 
 
-_ID, _TIME, _END, _THEME, _ATTRIBUTES, _UNREAD, _BROKEN, _SOURCE, _ROW, _DIGEST, _REASON = (
-    f"_likewise_{name}"
-    for name in ("id", "time", "end", "theme", "attributes", "unread", "broken", "source", "row", "digest", "reason")
-)
-
-
-def _event_columns(mapping: RecordMapping, *, filed: bool, watermark: Mapping[str, int]) -> list[Column]:
-    from pyspark.sql import functions as F
-
-    good = F.col(_REASON).isNull()
-    # A row without an id gets a digest of its content, so that reading it twice gives the same id.
-    digest = F.concat(_SOURCE, F.lit(":"), _DIGEST) if filed else F.col(_DIGEST)
-    key = F.col(_ID) if mapping.id is not None else digest
-    letter = F.struct(
-        F.col(_SOURCE).alias("source"),
-        F.lit(None).cast("bigint").alias("line"),
-        F.col(_REASON).alias("reason"),
-        F.coalesce(F.col(_BROKEN), F.col(_ROW)).alias("record"),
-    )
-    return [
-        F.when(good, key).alias("id"),
-        with_metadata(F.when(good, F.col(_TIME)), "time", watermark),
-        F.when(good, F.coalesce(_END, _TIME)).alias("end"),
-        F.when(good, F.col(_THEME)).alias("theme"),
-        F.when(good, F.col(_ATTRIBUTES)).alias("attributes"),
-        F.when(~good, letter).cast(FLAW).alias("flaw"),
-    ]
-
-
 def kept_columns(
     keep: Keep, present: Sequence[str], *, taken: Sequence[str], fold: Callable[[str], str] = str
 ) -> list[str]:
@@ -273,129 +258,134 @@ def kept_columns(
     return list(dict.fromkeys(chosen))
 
 
-class _Plan(NamedTuple):
+@dataclass(frozen=True)
+class TablePlan:
     """The columns of a mapping, resolved against a table."""
 
+    table: DataFrame
     mapping: RecordMapping
-    own: dict[str, list[TableCell]]
-    chosen: list[tuple[str, str, TableCell]]
-    nested: list[FieldPath]
-    """Fields within columns that are not attributes, because they have another role and attributes were not chosen."""
+    present: list[str]
+    own: dict[str, list[tuple[str, list[TableCell]]]]
+    """The columns of each role; a joined time has several cells."""
+    chosen: list[tuple[Attribute, TableCell]]
+    broken: str | None
+    source: str | None
 
     @classmethod
-    def of(cls, table: DataFrame, mapping: RecordMapping, present: Sequence[str]) -> _Plan:
+    def of(
+        cls, table: DataFrame, mapping: RecordMapping, present: list[str], *, broken: str | None, source: str | None
+    ) -> TablePlan:
+        """Checked when the plan is built."""
         wanted = mapping.renamed(present)
         paths = [name for name in mapping.taken if name not in present and mapping.names is None]
+        # Fields within columns that have another role, if attributes were not chosen.
         nested = [_steps(table.schema, path, folding(table)) for path in paths]
         cells = iter(_resolved(table, [*mapping.taken, *wanted], present))
         own = {
-            role: [_whole(name, [next(cells) for _ in mapping.parts(name, role)]) for name in names]
+            role: [(name, [next(cells) for _ in mapping.parts(name, role)]) for name in names]
             for role, names in mapping.used.items()
         }
-        chosen = [
-            (".".join(_path_steps(called)) if called == name not in present else called, name, cell)
-            for (name, called), cell in zip(wanted.items(), cells, strict=True)
-        ]
-        return cls(mapping, own, chosen, nested)
+        chosen = []
+        for (name, called), cell in zip(wanted.items(), cells, strict=True):
+            title = ".".join(_path_steps(called)) if called == name not in present else called
+            without = tuple(path[1:] for path in nested if path[0] == name)
+            chosen.append((Attribute(title, mapping.kinds.get(name), without), cell))
+        plan = cls(table, mapping, present, own, chosen, broken, source)
+        plan.rows((), letters=False)
+        for attribute, cell in chosen:
+            check_attribute(cell.kind, cell.label, attribute.without)
+        return plan
 
-    def id(self) -> Column:
-        from pyspark.sql import functions as F
+    def rows(self, kept: Sequence[str], letters: bool) -> tuple[DataFrame, TableStep]:
+        """The columns that are needed, and the step that makes events of them; dead letters need all columns."""
+        sent = SentColumns()
+        kinds = {name: self.table.schema[name].dataType for name in self.table.columns}
+        written = [name for name in self.present if kinds[name].typeName() not in _UNWRITTEN]
 
-        cells = self.own.get("id", [])
-        for cell in cells:
-            if cell.kind.typeName() in (*NO_ID, *_UNWRITTEN):
-                raise refusal(cell.label, cell.kind, "cannot be an id")
-        texts = [cell.value.cast("string") for cell in cells]
-        # Of several columns, the first with a value counts.
-        texts = [F.when(text != "", text) for text in texts] if len(texts) > 1 else texts
-        return F.coalesce(*texts) if texts else F.lit(None).cast("string")
+        def whole(name: str | None, form: str = "whole") -> int | None:
+            return None if name is None else sent.place(name, form, column(name))
 
-    def moment(self, role: str) -> Column:
-        """The time of a role: of several columns, the first with a value, even if it is not a time."""
-        from pyspark.sql import functions as F
+        def attribute(cell: TableCell) -> int:
+            made = zoned(cell.value, cell.kind)
+            return sent.place(cell.label, "whole" if made is cell.value else "zoned", made)
 
-        made = F.lit(None).cast("timestamp_ltz")
-        for cell in reversed(self.own.get(role, [])):
-            written = self.mapping.rule_of(cell.label).format
-            found = moment_of(cell.value, cell.kind, label=cell.label, format=written)
-            made = F.when(_has_value(cell), found).otherwise(made)
-        return made
+        step = TableStep(
+            attributes=tuple((attribute(cell), chosen) for chosen, cell in self.chosen),
+            constants=tuple(self.mapping.constants.items()),
+            ids=tuple(self._id(sent, cell) for _, (cell,) in self.own.get("id", ())),
+            digest=None if self.mapping.id is not None else sent.place("digest", "digest", _digest(written)),
+            times={role: self._moments(sent, role) for role in ("time", "end")},
+            theme=self._theme(sent),
+            tags=self.mapping.tags,
+            broken=whole(self.broken),
+            source=whole(self.source),
+            record=tuple((name, _sendable(sent, name, kinds[name])) for name in written) if letters else None,
+            kept=tuple((name, sent.place(name, "whole", column(name))) for name in kept),
+            names={role: " or ".join(names) for role, names in self.mapping.used.items()},
+        )
+        return self.table.select(*sent.columns), step
 
-    def unread(self) -> Column:
-        """Three flags: the time cannot be read, the end cannot be read, a part of a joined time is missing."""
-        from pyspark.sql import functions as F
+    @staticmethod
+    def _id(sent: SentColumns, cell: TableCell) -> int:
+        if cell.kind.typeName() in (*NO_ID, *_UNWRITTEN):
+            raise refusal(cell.label, cell.kind, "cannot be an id")
+        return sent.place(cell.label, "whole" if cell.text is cell.value else "text", cell.text)
 
-        def there(role: str) -> Column:
-            return reduce(or_, (_has_value(cell) for cell in self.own.get(role, [])), F.lit(False))
+    def _moments(self, sent: SentColumns, role: str) -> tuple[MomentColumns, ...]:
+        made = []
+        for name, cells in self.own.get(role, ()):
+            forms = [(_day_text(cell), "day") for cell in cells] if len(cells) > 1 else [_moment(cells[0])]
+            places = (sent.place(cell.label, form, value) for cell, (value, form) in zip(cells, forms, strict=True))
+            is_text = len(cells) > 1 or sort_of(cells[0].kind) in TEXT_TYPES
+            form = self.mapping.rule_of(name).format
+            rule = TimeRule(form if is_text or form in TIME_UNITS else None, self._zone() if is_text else None)
+            made.append(MomentColumns(tuple(places), rule))
+        return tuple(made)
 
-        cells = [cell for role in ("time", "end") for cell in self.own.get(role, [])]
-        halved = reduce(or_, (cell.value == _HALVED for cell in cells if cell.parts), F.lit(False))
-        lost = (there(role) & self.moment(role).isNull() for role in ("time", "end"))
-        return F.array(*lost, F.coalesce(halved, F.lit(False)))
+    def _zone(self) -> tzinfo:
+        """The zone of texts without one."""
+        name = self.table.sparkSession.conf.get("spark.sql.session.timeZone") or "UTC"
+        try:
+            return zone_of(name)
+        except BuildError as error:
+            hint = "set spark.sql.session.timeZone to a region, such as America/Los_Angeles"
+            raise BuildError(f"times are in the zone of the session, and {error.message}", hint=hint) from None
 
-    def theme(self) -> Column:
-        from pyspark.sql import functions as F
-
-        cell = next(iter(self.own.get("theme", [])), None)
-        if cell is None:
-            return F.array(*(F.lit(tag) for tag in self.mapping.tags)).cast("array<string>")
-        sort = cell.kind.typeName().partition("(")[0]
-        if sort in ("string", "char", "varchar"):
-            tags = F.split(F.trim(F.coalesce(cell.value, F.lit(""))), r"\s*,\s*")
-        elif re.fullmatch(r"array<string( collate \w+)?>", cell.kind.simpleString()):
-            given = cell.value.cast("array<string>")
-            none = F.array().cast("array<string>")
-            tags = F.transform(F.coalesce(given, none), lambda tag: F.btrim(tag, F.lit(BLANKS)))
-        else:
-            raise refusal(cell.label, cell.kind, "cannot be a theme")
-        return F.filter(tags, lambda tag: tag.isNotNull() & (tag != ""))
-
-    def attributes(self) -> Column:
-        from pyspark.sql import functions as F
-
-        made = [
-            tuples_of(
-                cell.value,
-                cell.kind,
-                name=F.lit(name),
-                label=cell.label,
-                read_as=self.mapping.kinds.get(spec),
-                without=[path[1:] for path in self.nested if path[0] == spec],
-            )
-            for name, spec, cell in self.chosen
-        ]
-        fixed = [
-            F.array(tuple_of(F.lit(name), F.lit(text), F.lit("text"))) for name, text in self.mapping.constants.items()
-        ]
-        return sound(joined([*made, *fixed]).cast(ATTRIBUTES))
+    def _theme(self, sent: SentColumns) -> int | None:
+        for _, (cell,) in self.own.get("theme", ()):
+            if not re.fullmatch(r"(string|(var)?char\(\d+\)|array<string)( collate \w+)?>?", cell.kind.simpleString()):
+                raise refusal(cell.label, cell.kind, "cannot be a theme")
+            return sent.place(cell.label, "whole", cell.value)
+        return None
 
 
 _UNWRITTEN: Final = ("geography", "geometry")
 """Types that Spark cannot write as text."""
-_HALVED: Final = "half"
 _HALF_TIME: Final = "a part of the time is missing"
+UNSENDABLE: Final = re.compile(r"\binterval( (year|month)( to month)?)?(?=[,>]|$)")
+"""Types without a counterpart in Arrow."""
 
 
-def _whole(name: str, cells: Sequence[TableCell]) -> TableCell:
-    """The cell of a name: its column, or the joined texts of the columns that form a time together."""
-    from pyspark.sql import functions as F
-    from pyspark.sql.types import StringType
-
-    if len(cells) == 1:
-        return cells[0]
-    days = [cell.value.cast("date") if cell.kind.typeName().startswith("timestamp") else cell.value for cell in cells]
-    some, every = (reduce(by, map(_has_value, cells)) for by in (or_, and_))
-    text = F.concat_ws(" ", *(F.trim(day.cast("string")) for day in days))
-    return TableCell(F.when(every, text).when(some, F.lit(_HALVED)), StringType(), name, parts=len(cells))
+def _day_text(cell: TableCell) -> Column:
+    """A part of a joined time; of a timestamp only the day."""
+    day = cell.kind.typeName().startswith("timestamp")
+    return cell.value.cast("date").cast("string") if day else cell.text
 
 
-def _has_value(cell: TableCell) -> Column:
-    """Whether a cell has a value; an empty text counts as none."""
-    from pyspark.sql import functions as F
+def _moment(cell: TableCell) -> tuple[Column, str]:
+    """A column of times as a worker reads it, and its form."""
+    sort = sort_of(cell.kind)
+    if sort in ("timestamp", "timestamp_ntz", "date", "void"):
+        return (cell.value, "whole") if sort == "timestamp" else (cell.value.cast("timestamp_ltz"), "moment")
+    if sort in (*TEXT_TYPES, *NUMBER_TYPES):
+        return cell.value, "whole"
+    raise refusal(cell.label, cell.kind, "cannot be a time")
 
-    is_text = cell.kind.typeName().partition("(")[0] in ("string", "char", "varchar")
-    there = cell.value.isNotNull()
-    return there & (F.trim(cell.value) != "") if is_text else there
+
+def _sendable(sent: SentColumns, name: str, kind: DataType) -> int:
+    if UNSENDABLE.search(kind.simpleString()):
+        return sent.place(name, "text", column(name).cast("string"))
+    return sent.place(name, "whole", column(name))
 
 
 def _resolved(table: DataFrame, names: Sequence[str], present: Sequence[str]) -> list[TableCell]:
@@ -414,11 +404,7 @@ def _resolved(table: DataFrame, names: Sequence[str], present: Sequence[str]) ->
         raise BuildError(f"the columns cannot be used: {reason}", hint="check the names and paths") from None
     for field, name in zip(fields, names, strict=True):
         refuse_twin_fields(field.dataType, name, folding(table))
-    return [
-        # Without its collation, which most functions refuse.
-        TableCell(value.cast("string") if field.dataType.typeName() == "string" else value, field.dataType, name)
-        for name, value, field in zip(names, values, fields, strict=True)
-    ]
+    return [TableCell(value, field.dataType, name) for name, value, field in zip(names, values, fields, strict=True)]
 
 
 def _steps(kind: Any, path: str, fold: Callable[[str], str]) -> FieldPath:
@@ -445,41 +431,248 @@ def _steps(kind: Any, path: str, fold: Callable[[str], str]) -> FieldPath:
     return tuple(steps)
 
 
-def _row(present: Sequence[str]) -> Column:
-    from pyspark.sql import functions as F
-
-    return F.to_json(F.struct(*(column(name) for name in present)))
-
-
-def _digest(present: Sequence[str]) -> Column:
+def _digest(names: Sequence[str]) -> Column:
     """The digest that `row_id` makes of the cells of a line."""
     from pyspark.sql import functions as F
 
-    cells = (F.coalesce(column(name).cast("string"), F.lit("")) for name in present)
-    return F.substring(F.sha1(F.concat_ws(BETWEEN, *cells)), 1, DIGITS)
+    cells = F.array(*(column(name).cast("string") for name in names))
+    return F.substring(F.sha1(F.array_join(cells, BETWEEN, "")), 1, DIGITS)
 
 
-def reasons(columns: RecordMapping) -> list[str]:
-    """The possible flaws of a row; the first that applies is reported."""
-    reasons = [NO_ATTRIBUTES]
-    if columns.id is not None:
-        reasons.append(f"no {' or '.join(columns.used['id'])}")
-    if any(len(columns.parts(name)) > 1 for name in columns.times):
-        reasons.append(_HALF_TIME)
-    reasons += [f"{' or '.join(columns.used[role])} is not a time" for role in ("time", "end") if role in columns.used]
-    return [*reasons, "the event ends before it starts", INFINITE_NUMBER]
+# In a worker.
 
 
-def _reason(columns: RecordMapping, broken: bool) -> Column:
-    from pyspark.sql import functions as F
+@dataclass(frozen=True, slots=True)
+class MomentColumns:
+    """The columns of a time, or of the parts of a joined one."""
 
-    tests = [F.size(_ATTRIBUTES) == 0]
-    if columns.id is not None:
-        tests.append(F.coalesce(F.col(_ID), F.lit("")) == "")
-    if any(len(columns.parts(name)) > 1 for name in columns.times):
-        tests.append(F.get(_UNREAD, F.lit(2)))
-    tests += [F.get(_UNREAD, at) for at, role in enumerate(("time", "end")) if role in columns.used]
-    tests += [F.col(_END) < F.col(_TIME), infinite(F.col(_ATTRIBUTES))]
-    found = [F.when(test, F.lit(text)) for test, text in zip(tests, reasons(columns), strict=True)]
-    reason = F.coalesce(*found)
-    return F.when(F.col(_BROKEN).isNotNull(), F.lit(UNEVEN_ROW)).otherwise(reason) if broken else reason
+    places: tuple[int, ...]
+    rule: TimeRule
+
+    def read(self, batch: pa.RecordBatch) -> Moments:
+        """The times of a batch."""
+        cells = batch.column(self.places[0])
+        half: Flags = np.zeros(batch.num_rows, np.bool_)
+        if len(self.places) > 1:
+            texts = [pc.utf8_trim_whitespace(batch.column(place)) for place in self.places]
+            texts = [pc.if_else(pc.equal(text, ""), None, text) for text in texts]
+            gone = np.array([text.is_null().to_numpy(zero_copy_only=False) for text in texts])
+            cells = pc.binary_join_element_wise(*texts, " ")
+            half = np.asarray(gone.any(axis=0) & ~gone.all(axis=0))
+        kind = cells.type
+        if pa.types.is_timestamp(kind):
+            times = np.asarray(pc.fill_null(instants(cells), NO_TIME).to_numpy(zero_copy_only=False), np.int64)
+            times = np.where((times != NO_TIME) & ((times < FIRST) | (times > LAST)), ODD, times)
+        elif pa.types.is_integer(kind):
+            times = _epochs(cells, self.rule.format)
+        else:
+            numbers = pa.types.is_floating(kind) or pa.types.is_decimal(kind)
+            texts = _number_texts(cells) if numbers else cells.cast(pa.string())
+            times, flaws = read_times(texts, self.rule, field="time")
+            times[list(flaws)] = ODD
+        wrong = times == ODD
+        return Moments(np.where(wrong, NO_TIME, times), wrong | half, half)
+
+
+def _epochs(cells: pa.Array, unit: str | None) -> Numbers:
+    """Integers since 1970 as times, `ODD` if out of range; without a unit, their size tells it.
+
+    >>> _epochs(pa.array([5, 1_700_000_000_000, 1_700_000_000_000_000_123]), None).tolist()
+    [5000000, 1700000000000000, 1700000000000000]
+    """
+    numbers = pc.fill_null(cells.cast(pa.int64()), 0).to_numpy(zero_copy_only=False)
+    sizes = np.where(numbers < 0, -(numbers + 1), numbers)
+    units = np.searchsorted(_LARGEST, sizes, side="right") if unit is None else _UNITS.index(unit)
+    scale = np.array([1_000_000, 1_000, 1, 1])[units]
+    whole, rest = np.divmod(numbers, 1_000)
+    # Half a microsecond goes to the even one.
+    rounded = whole + ((rest > 500) | ((rest == 500) & (whole % 2 == 1)))
+    fits = (numbers >= -(-FIRST // scale)) & (numbers <= LAST // scale)
+    times = np.where(units == 3, rounded, np.where(fits, numbers * scale, ODD))
+    return np.where(cells.is_valid().to_numpy(zero_copy_only=False), times, NO_TIME)
+
+
+def _number_texts(cells: pa.Array) -> pa.StringArray:
+    """Numbers as texts that are not taken for dates such as 20260101."""
+    texts = cells.cast(pa.string())
+    dotted = pc.binary_join_element_wise(texts, "", ".")
+    return pc.if_else(pc.match_substring_regex(texts, r"^[-+]?\d+\z"), dotted, texts)
+
+
+_UNITS: Final = ("s", "ms", "us", "ns")
+_LARGEST: Final = np.array([10**11, 10**14, 10**17])
+"""Without a given unit, an epoch time has the first of these units whose bound is greater."""
+
+
+class Moments(NamedTuple):
+    """Times, and which of them cannot be read, or lack a part."""
+
+    times: Numbers
+    wrong: Flags
+    half: Flags
+
+    @classmethod
+    def of(cls, columns: Sequence[MomentColumns], batch: pa.RecordBatch) -> Moments:
+        """Of several columns, the first with a value counts, even if that is not a time."""
+        none = np.zeros(batch.num_rows, np.bool_)
+        times, wrong, half = np.full(batch.num_rows, NO_TIME, np.int64), none, none
+        for moments in (part.read(batch) for part in reversed(columns)):
+            there = moments.wrong | (moments.times != NO_TIME)
+            times, wrong = np.where(there, moments.times, times), np.where(there, moments.wrong, wrong)
+            half = half | moments.half
+        return cls(times, wrong, half)
+
+
+@dataclass(frozen=True, slots=True)
+class TableStep:
+    """Makes events of the columns of a table: what is at which place in the batches that Spark sends."""
+
+    attributes: tuple[tuple[int, Attribute], ...]
+    constants: tuple[tuple[str, str], ...]
+    ids: tuple[int, ...]
+    digest: int | None
+    """The place of the ids of rows whose table has no column for them."""
+    times: Mapping[str, tuple[MomentColumns, ...]]
+    theme: int | None
+    tags: tuple[str, ...]
+    broken: int | None
+    """The place of the text of a row that could not be read."""
+    source: int | None
+    record: tuple[tuple[str, int], ...] | None
+    """The columns of the record of a dead letter; without them, only events are made."""
+    kept: tuple[tuple[str, int], ...]
+    names: Mapping[str, str]
+    """The columns of each role, as they are named in a dead letter."""
+
+    def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
+        return (self.read(batch) for batch in batches if batch.num_rows)
+
+    def read(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """The events of a batch, and flaws in place of the rows that are none."""
+        rows, reader = batch.num_rows, TupleReader()
+        parts = [reader.read(batch.column(place), attribute) for place, attribute in self.attributes]
+        parts += [reader.constant(name, text, rows) for name, text in self.constants]
+        attributes, ids = reader.list_of(parts, rows=rows), self._ids(batch)
+        start, end = (Moments.of(self.times[role], batch) for role in ("time", "end"))
+        reasons = self._reasons(batch, attributes, ids, start, end)
+        ends = np.where(end.times == NO_TIME, start.times, end.times)
+        moments = (pa.array(times, mask=times == NO_TIME).cast(_MOMENT) for times in (start.times, ends))
+        flaws = pa.nulls(rows, ARROW_SCHEMA.field("flaw").type)
+        columns = [ids, *moments, self._themes(batch), attributes]
+        if reasons:
+            # A null index makes a row without values.
+            there = np.ones(rows, np.bool_)
+            there[list(reasons)] = False
+            order = pa.array(np.arange(rows), mask=~there)
+            columns = [values.take(order) for values in columns]
+            flaws = self._letters(batch, reasons)
+        kept = [batch.column(place) for _, place in self.kept]
+        names = [*EVENT_COLUMNS, *(name for name, _ in self.kept)]
+        return pa.RecordBatch.from_arrays([*columns, flaws, *kept], names=names)
+
+    def _ids(self, batch: pa.RecordBatch) -> pa.Array:
+        texts = [batch.column(place).cast(pa.string()) for place in self.ids]
+        if self.digest is not None:
+            digests = batch.column(self.digest).cast(pa.string())
+            return digests if self.source is None else pc.binary_join_element_wise(self._sources(batch), digests, ":")
+        # Of several columns, the first with a value counts.
+        return texts[0] if len(texts) == 1 else pc.coalesce(*(pc.if_else(pc.equal(t, ""), None, t) for t in texts))
+
+    def _sources(self, batch: pa.RecordBatch) -> pa.Array:
+        sources = "<table>" if self.source is None else batch.column(self.source).cast(pa.string())
+        return pa.repeat(sources, batch.num_rows) if isinstance(sources, str) else sources
+
+    def _themes(self, batch: pa.RecordBatch) -> pa.ListArray:
+        if self.theme is None:
+            offsets = np.arange(batch.num_rows + 1, dtype=np.int32) * len(self.tags)
+            tags = pa.array(self.tags * batch.num_rows, pa.string())
+            return pa.ListArray.from_arrays(pa.array(offsets), tags)
+        cells = batch.column(self.theme)
+        if not pa.types.is_list(cells.type):
+            cells = pc.split_pattern(cells.cast(pa.string()), ",")
+        owner = np.repeat(np.arange(len(cells)), pc.fill_null(pc.list_value_length(cells), 0))
+        tags = pc.utf8_trim(cells.flatten().cast(pa.string()), characters=BLANKS)
+        there = pc.fill_null(pc.not_equal(tags, ""), False)
+        counts = np.bincount(owner[there.to_numpy(zero_copy_only=False)], minlength=len(cells))
+        offsets = np.concatenate(([0], np.cumsum(counts))).astype(np.int32)
+        return pa.ListArray.from_arrays(pa.array(offsets), tags.filter(there))
+
+    def _reasons(
+        self, batch: pa.RecordBatch, attributes: pa.ListArray, ids: pa.Array, start: Moments, end: Moments
+    ) -> dict[int, str]:
+        """Why rows are no events; the first reason that applies counts."""
+        both = (start.times != NO_TIME) & (end.times != NO_TIME)
+        tests: list[tuple[str, Any]] = [(NO_ATTRIBUTES, attributes.value_lengths().to_numpy() == 0)]
+        if self.ids:
+            tests.append((f"no {self.names['id']}", pc.equal(pc.fill_null(ids, ""), "")))
+        tests.append((_HALF_TIME, start.half | end.half))
+        tests += [(f"{self.names.get(role)} is not a time", m.wrong) for role, m in (("time", start), ("end", end))]
+        tests.append(("the event ends before it starts", both & (end.times < start.times)))
+        if self.broken is not None:
+            tests.insert(0, (UNEVEN_ROW, batch.column(self.broken).is_valid()))
+        reasons = dict.fromkeys(infinite_rows(attributes).tolist(), INFINITE_NUMBER)
+        for reason, holds in reversed(tests):
+            reasons |= dict.fromkeys(np.flatnonzero(holds).tolist(), reason)
+        return reasons
+
+    def _letters(self, batch: pa.RecordBatch, reasons: Mapping[int, str]) -> pa.Array:
+        """The flaws of all rows; null for events."""
+        rows = sorted(reasons)
+        if self.record is None:
+            # Only whether there is one is asked.
+            letters: dict[int, Any] = {row: {"reason": reasons[row]} for row in rows}
+        else:
+            bad = batch.take(pa.array(rows))
+            records = record_texts({name: bad.column(place) for name, place in self.record})
+            broken = [None] * len(rows) if self.broken is None else bad.column(self.broken).to_pylist()
+            sources = self._sources(bad).to_pylist()
+            letters = {
+                row: {"source": source, "line": None, "reason": reasons[row], "record": whole or record}
+                for row, source, whole, record in zip(rows, sources, broken, records, strict=True)
+            }
+        kind = ARROW_SCHEMA.field("flaw").type
+        return pa.array([letters.get(row) for row in range(batch.num_rows)], kind)
+
+
+_MOMENT: Final = pa.timestamp("us", tz="UTC")
+FIRST, LAST = to_instant(datetime.min), to_instant(datetime.max)
+"""Times are in the years 1 to 9999, as in one process."""
+ODD: Final = NO_TIME + 1
+"""Not a time."""
+
+
+def record_texts(columns: Mapping[str, pa.Array]) -> list[str]:
+    """Rows as JSON, without the cells that are null.
+
+    >>> record_texts({"id": pa.array(["e"]), "gone": pa.nulls(1), "levels": pa.array([[1.5, float("inf")]])})
+    ['{"id":"e","levels":[1.5,"Infinity"]}']
+    """
+    values = [[_plain(value, cells.type) for value in _values(cells)] for cells in columns.values()]
+    rows = (dict(zip(columns, row, strict=True)) for row in zip(*values, strict=True))
+    return [
+        msgspec.json.encode({name: value for name, value in row.items() if value is not None}).decode() for row in rows
+    ]
+
+
+def _values(cells: pa.Array) -> list[Any]:
+    try:
+        return list(cells.to_pylist())
+    except (ValueError, OverflowError):
+        # A time that Python cannot represent.
+        return [None if value is None else "out of range" for value in cells.is_valid().to_pylist()]
+
+
+def _plain(value: Any, kind: pa.DataType) -> Any:
+    """A value as JSON has it."""
+    if value is None:
+        return None
+    if pa.types.is_map(kind):
+        return {str(key): _plain(item, kind.item_type) for key, item in value}
+    if pa.types.is_struct(kind):
+        fields = ((field.name, _plain(value[field.name], field.type)) for field in kind)
+        return {name: item for name, item in fields if item is not None}
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        return [_plain(item, kind.value_type) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return "NaN" if math.isnan(value) else f"{'-' * (value < 0)}Infinity"
+    return value

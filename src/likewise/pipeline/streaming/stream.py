@@ -21,9 +21,9 @@ from likewise.events import Event, RecordMapping
 from likewise.matching import Background
 from likewise.pipeline.background import KeptSample, peeked
 from likewise.pipeline.detection.batch import DetectOptions, detect_with
-from likewise.pipeline.events.frame import Keep, dead_letters
+from likewise.pipeline.events.frame import Keep
 from likewise.pipeline.events.read import decode_records, read_events
-from likewise.pipeline.events.transfer import remember_peek
+from likewise.pipeline.events.transfer import dead_letters, remember_peek
 from likewise.pipeline.matching import match_with
 from likewise.pipeline.options import Span, Subscriptions, check_frame, interests, microseconds, named_options
 from likewise.pipeline.session import jvm_thread
