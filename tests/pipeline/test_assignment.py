@@ -30,15 +30,17 @@ def table(**columns: list[str]) -> pa.Table:
 
 @settings(deadline=None)
 @given(
-    st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3), st.integers(1, 8)), max_size=12, unique_by=lambda t: t[:2])
+    st.lists(
+        st.tuples(st.integers(0, 3), st.integers(0, 3), st.integers(1, 8)), max_size=12, unique_by=lambda cell: cell[:2]
+    )
 )
 def test_the_sum_of_scores_is_the_greatest_of_all_assignments(cells: list[tuple[int, int, int]]) -> None:
     """Compared with every way to put four on the left beside four on the right."""
     ordered = sorted(cells)
     left, right, scores = (np.array([cell[at] for cell in ordered], np.int64) for at in range(3))
     found = one_to_one(Pairs(left, right, (scores / 8).astype(np.float32)))
-    known = {(a, b): score / 8 for a, b, score in ordered}
-    most = max(sum(known.get((a, b), 0) for a, b in enumerate(order)) for order in permutations(range(4)))
+    known = {(left, right): score / 8 for left, right, score in ordered}
+    most = max(sum(known.get((left, right), 0) for left, right in enumerate(order)) for order in permutations(range(4)))
     assert float(found.relatedness.sum()) == pytest.approx(most)
     assert len(set(found.left.tolist())) == len(set(found.right.tolist())) == len(found.left)
 
@@ -47,8 +49,9 @@ def test_a_margin_is_the_distance_to_the_best_other_partner() -> None:
     measure = TableMeasure(SCORES)
     pairs = near_pairs(measure, LEFT, RIGHT, Bar(0.5))
     found = margins(pairs, near_pairs(measure, LEFT, RIGHT, Bar(0.0, 2)))
-    told = {(LEFT[a], RIGHT[b]): round(m, 3) for a, b, m in zip(pairs.left, pairs.right, found.tolist(), strict=True)}
-    assert told == {
+    columns = zip(pairs.left, pairs.right, found.tolist(), strict=True)
+    by_pair = {(LEFT[left], RIGHT[right]): round(margin, 3) for left, right, margin in columns}
+    assert by_pair == {
         ("coffee machine", "brewer"): 0.1,
         ("coffee machine", "washer"): -0.1,
         ("laundry", "washer"): 0.9,

@@ -54,10 +54,10 @@ def scored(events: list[Event], background: Background | None) -> Counter[Any]:
     (subscription,) = Recipe.of(SINGLE).subscriptions
     matcher = Matcher(background=background)
     matcher.add(subscription.body, options=subscription.options)
-    return Counter((event.id, one.score) for event in events for one in matcher.match(event))
+    return Counter((event.id, found.score) for event in events for found in matcher.match(event))
 
 
-def told(rows: Any) -> Counter[Any]:
+def scores_in(rows: Any) -> Counter[Any]:
     return Counter((row["event_id"], row["score"]) for row in rows.collect())
 
 
@@ -72,14 +72,18 @@ def test_a_batch_learns_from_its_first_events(spark: Any) -> None:
     engine = Engine()
     engine.subscribe(SINGLE)
     engine.learn_background(events)
-    wanted = Counter((one.event.id, one.score) for one in engine.publish_batch(events) if one.match is not None)
+    wanted = Counter(
+        (notification.event.id, notification.score)
+        for notification in engine.publish_batch(events)
+        if notification.match is not None
+    )
     given = frame(spark, events)
     assert background_of(given) == Background.of(events, limit=MOST_EVENTS)
-    assert told(match(given, SINGLE)) == wanted == scored(events, Background.of(events))
-    assert told(match(given, SINGLE, background=None)) == scored(events, None) != wanted
+    assert scores_in(match(given, SINGLE)) == wanted == scored(events, Background.of(events))
+    assert scores_in(match(given, SINGLE, background=None)) == scored(events, None) != wanted
     few = frame(spark, events[:63])
     assert background_of(few) is None
-    assert told(match(few, SINGLE)) == scored(events[:63], None)
+    assert scores_in(match(few, SINGLE)) == scored(events[:63], None)
 
 
 def test_only_what_goes_by_evidence_is_looked_at(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -126,7 +130,7 @@ def test_matches_of_a_stream_learn_from_the_first_batches_and_keep_that(spark: A
     run()
     write(inbox, "2.jsonl", parts[2], at=2)
     run()
-    out = {at: told(spark.read.parquet(str(tmp_path / "out" / f"batch={at}"))) for at in range(3)}
+    out = {at: scores_in(spark.read.parquet(str(tmp_path / "out" / f"batch={at}"))) for at in range(3)}
     known = [events[:100], events[:220], events[:256]]
     assert out == {at: scored(part, Background.of(known[at])) for at, part in enumerate(parts)}
     # A batch that is done again has what it had, though more is known by now.
@@ -155,13 +159,13 @@ def test_detections_keep_what_the_stream_knew_when_it_began(spark: Any, tmp_path
     engine = Engine(background=Background.of(events[:120]))
     engine.subscribe(PAIR)
     wanted = Counter(
-        (tuple(event.id for event in one.detection.members), one.detection.probability)
-        for one in engine.publish_batch(events)
-        if one.detection is not None
+        (tuple(event.id for event in sent.detection.members), sent.detection.probability)
+        for sent in engine.publish_batch(events)
+        if sent.detection is not None
     )
     rows = spark.read.parquet(str(tmp_path / "out")).collect()
     assert wanted
-    assert Counter((tuple(each["id"] for each in row["events"]), row["probability"]) for row in rows) == wanted
+    assert Counter((tuple(member["id"] for member in row["events"]), row["probability"]) for row in rows) == wanted
 
 
 def test_a_checkpoint_that_began_without_goes_on_without(spark: Any, tmp_path: Path) -> None:

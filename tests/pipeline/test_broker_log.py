@@ -68,7 +68,7 @@ def test_a_stream_goes_on_where_it_was(spark: Any, database: Path, tmp_path: Pat
 def test_ranges_cover_all_positions_once() -> None:
     found = broker_log._ranges(7, 7 + 2 * broker_log._PART + 5)
     assert [part.up_to - part.after for part in found] == [broker_log._PART, broker_log._PART, 5]
-    assert (found[0].after, [one.after for one in found[1:]]) == (7, [one.up_to for one in found[:-1]])
+    assert (found[0].after, [part.after for part in found[1:]]) == (7, [part.up_to for part in found[:-1]])
 
 
 def test_pages_of_the_table_are_whole(database: Path, monkeypatch: pytest.MonkeyPatch) -> None:

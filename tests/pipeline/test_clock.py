@@ -31,9 +31,9 @@ def test_time_is_told_one_to_two_beats_behind_the_clock() -> None:
     watch = Watch(1000)
     reader = ClockReader({"beat": str(10 * SECOND)}, clock=watch)
     start = reader.initialOffset()
-    for seconds, told in ((1020, 1010), (1029.9, 1010), (1030, 1020), (1075, 1060)):
+    for seconds, tick in ((1020, 1010), (1029.9, 1010), (1030, 1020), (1075, 1060)):
         watch.seconds = seconds
-        assert moments(reader, start, reader.latestOffset(start)) == [told * SECOND]
+        assert moments(reader, start, reader.latestOffset(start)) == [tick * SECOND]
 
 
 def test_started_again_it_leaves_a_whole_beat_to_what_came_meanwhile() -> None:

@@ -57,5 +57,5 @@ from likewise.pipeline.daemon import preload
 preload()
 print([name for name in {needed} if name not in sys.modules])
 """
-    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert told.stdout.strip() == "[]"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "[]"

@@ -25,7 +25,7 @@ Error: not this one
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         (WORKER, "ValueError: no such room"),
         ("[STREAM_FAILED] The file is gone. SQLSTATE: XXKST\n=== Streaming Query ===\nx", "The file is gone."),
@@ -36,5 +36,5 @@ Error: not this one
         ("", "no reason was given"),
     ],
 )
-def test_a_stream_fails_in_one_line(text: str, told: str) -> None:
-    assert stream_failure(text) == told
+def test_a_stream_fails_in_one_line(text: str, message: str) -> None:
+    assert stream_failure(text) == message

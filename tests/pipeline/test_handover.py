@@ -27,9 +27,9 @@ def plan_of(frame: Any) -> str:
 def test_lines_are_decoded_and_matched_in_one_step(spark: Any, tmp_path: Path) -> None:
     write_files(tmp_path / "in", trace(60), size=30)
     events = read_events(spark, tmp_path / "in", format="jsonl")
-    one, two = match(events, INTERESTS), match(events.select("*"), INTERESTS)
-    assert (plan_of(one).count("MapInArrow"), plan_of(two).count("MapInArrow")) == (1, 2)
-    assert sorted(map(str, one.collect())) == sorted(map(str, two.collect()))
+    direct, by_rows = match(events, INTERESTS), match(events.select("*"), INTERESTS)
+    assert (plan_of(direct).count("MapInArrow"), plan_of(by_rows).count("MapInArrow")) == (1, 2)
+    assert sorted(map(str, direct.collect())) == sorted(map(str, by_rows.collect()))
 
 
 @pytest.mark.spark

@@ -79,8 +79,8 @@ def test_small_tables_are_joined_without_a_shuffle(left: Any, right: Any, space:
 def scores(space: Path, name: str = "esa", **options: Any) -> dict[tuple[int, str], float]:
     """What every pair of rows scores, from the measure's own matrix; the right side asks."""
     made = measure(name, spaces=[Space.open(space)], **options)
-    rows = [(a, b) for a in LEFT for b in RIGHT if a[1] is not None and b[1] is not None]
-    return {(a[0], b[0]): float(made.matrix([b[1]], [a[1]])[0, 0]) for a, b in rows}
+    rows = [(left, right) for left in LEFT for right in RIGHT if left[1] is not None and right[1] is not None]
+    return {(left[0], right[0]): float(made.matrix([right[1]], [left[1]])[0, 0]) for left, right in rows}
 
 
 def pairs(frame: Any) -> dict[tuple[int, str], float]:
@@ -291,7 +291,7 @@ def test_evidence_as_in_process(left: Any, right: Any, space: Path) -> None:
     """The calibrated score weighs a pair against the rivals on the right: on Spark as in process."""
     found = join_by_meaning(left, right, on=("word", "term"), threshold=0.05, spaces=space)
     tables = [
-        pa.Table.from_pylist([{"id": key, name: said} for key, said in rows])
+        pa.Table.from_pylist([{"id": key, name: text} for key, text in rows])
         for rows, name in ((LEFT, "word"), (RIGHT, "term"))
     ]
     wanted = join_tables(
@@ -311,7 +311,9 @@ def test_one_partner_for_each_term_and_how_sure_it_is(left: Any, right: Any, spa
     every = scores(space)
     words, terms = dict(LEFT), dict(RIGHT)
     for row in rows:
-        others = [s for (a, b), s in every.items() if words[a] == row["word"] and terms[b] != row["term"]]
+        others = [
+            score for (word, term), score in every.items() if words[word] == row["word"] and terms[term] != row["term"]
+        ]
         assert row["margin"] == pytest.approx(row["relatedness"] - max(others, default=0), abs=1e-6)
     with pytest.raises(BuildError, match="by one column alone"):
         join_by_meaning(left, right, equal=("word", "term"), one_to_one=True, **options)
@@ -322,8 +324,8 @@ def test_reasons_of_a_join(left: Any, right: Any, space: Path, way: str) -> None
         left, right, on=("word", "term"), threshold=0.2, measure="esa", spaces=space, with_explanation=True
     ).collect()
     (row,) = [row for row in found if (row["id"], row["id_right"]) == (1, "x")]
-    assert {each["concept"] for each in row["why"]} == {"Laptop", "Computer"}
-    assert sum(each["weight"] for each in row["why"]) == pytest.approx(row["relatedness"], abs=1e-6)
+    assert {entry["concept"] for entry in row["why"]} == {"Laptop", "Computer"}
+    assert sum(entry["weight"] for entry in row["why"]) == pytest.approx(row["relatedness"], abs=1e-6)
     assert len(found) == len(over(space, 0.2))
 
 
@@ -365,7 +367,7 @@ def test_a_stream_with_equal_columns_and_the_nearest(
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "message"),
     [
         ({"on": "word"}, "no column 'word' to join on"),
         ({"on": []}, "needs a column to go by"),
@@ -384,9 +386,9 @@ def test_a_stream_with_equal_columns_and_the_nearest(
     ],
 )
 def test_mistakes_show_when_the_join_is_built(
-    left: Any, right: Any, space: Path, options: dict[str, Any], told: str
+    left: Any, right: Any, space: Path, options: dict[str, Any], message: str
 ) -> None:
-    with pytest.raises(BuildError, match=told):
+    with pytest.raises(BuildError, match=message):
         join_by_meaning(left, right, **({"on": ("word", "term"), "spaces": space} | options))
 
 
@@ -407,13 +409,13 @@ def test_columns_are_named_as_spark_names_them(spark: Any, left: Any, right: Any
 def test_what_a_stream_cannot_do(spark: Any, left: Any, right: Any, space: Path, tmp_path: Path) -> None:
     stream = spark.readStream.schema(left.schema).parquet(str(tmp_path))
     on = ("word", "term")
-    for options, told in (
+    for options, message in (
         ({"how": "full"}, "cannot be joined full"),
         ({"with_explanation": True}, "not given in a stream"),
         ({"on": [on, ("word", "id")]}, "one column of meaning"),
         ({"equal": ("word", "id"), "best": 1}, "one column of meaning"),
     ):
-        with pytest.raises(BuildError, match=told):
+        with pytest.raises(BuildError, match=message):
             join_by_meaning(stream, right, **({"on": on, "spaces": space} | options))
     with pytest.raises(BuildError, match="cannot be a stream"):
         join_by_meaning(right, stream, on=("term", "word"), measure="esa", spaces=space)
@@ -455,11 +457,11 @@ spark.stop()
 @pytest.mark.parametrize("place", ["connect", "local-cluster[2,1,1024]"])
 def test_the_same_in_every_place(space: Path, place: str, way: str, tmp_path: Path) -> None:
     """Over Spark Connect, and on two executors."""
-    told = json.dumps(LEFT) + "\n" + json.dumps(RIGHT) + "\n"
+    lines = json.dumps(LEFT) + "\n" + json.dumps(RIGHT) + "\n"
     command = [sys.executable, "-c", ELSEWHERE, str(space), place, way]
     environment = os.environ | {"SPARK_LOCAL_IP": "127.0.0.1"}
     done = subprocess.run(
-        command, input=told, env=environment, capture_output=True, text=True, check=False, cwd=tmp_path
+        command, input=lines, env=environment, capture_output=True, text=True, check=False, cwd=tmp_path
     )
     results = [line for line in done.stdout.splitlines() if line.startswith("RESULT ")]
     assert results, done.stderr[-3000:]

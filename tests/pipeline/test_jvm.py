@@ -22,7 +22,7 @@ def test_signals_to_our_process_group_do_not_reach_the_jvm(spark: Any) -> None:
 
 
 def test_errors_pass_and_greetings_do_not() -> None:
-    said = [
+    lines = [
         b"WARNING: Using incubator modules: jdk.incubator.vector\n",
         b"Starting Streaming TransformWithStateInPandas Python worker.\n",
         b"\n",
@@ -32,4 +32,4 @@ def test_errors_pass_and_greetings_do_not() -> None:
         b"\n",
         b"12:00:00 ERROR Executor: no space left",
     ]
-    assert list(news(said)) == said[5:]
+    assert list(news(lines)) == lines[5:]

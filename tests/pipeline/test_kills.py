@@ -66,7 +66,7 @@ for stream, query in zip(streams, queries):
             break
         except Exception as error:
             # Spark gives a Python process ten seconds to start, which is not always enough on a busy machine.
-            if not any(each in str(error) for each in ("failed to connect back", "RUNNER_INITIALIZATION")):
+            if not any(sign in str(error) for sign in ("failed to connect back", "RUNNER_INITIALIZATION")):
                 raise
             query = stream.start()
 """
@@ -96,9 +96,9 @@ class Driver:
         """The driver, whose JVM then goes by itself, or all of its processes at once."""
         below = self._below() if everything else []
         self.process.kill()
-        for each in below:
+        for process in below:
             with contextlib.suppress(psutil.Error):
-                each.kill()
+                process.kill()
         self.process.wait()
 
     def kill_one(self, chosen: Callable[[psutil.Process], bool], rng: random.Random) -> bool:
@@ -115,10 +115,10 @@ class Driver:
 def kill_one(top: psutil.Process, chosen: Callable[[psutil.Process], bool], rng: random.Random) -> bool:
     """A chosen process below another; whether there was one."""
     found = []
-    for each in top.children(recursive=True):
+    for process in top.children(recursive=True):
         with contextlib.suppress(psutil.Error):
-            if chosen(each):
-                found.append(each)
+            if chosen(process):
+                found.append(process)
     with contextlib.suppress(psutil.Error, IndexError):
         rng.choice(found).kill()
     return bool(found)
@@ -140,11 +140,11 @@ def _command(process: psutil.Process | None) -> str:
 
 def check(spark: Any, folder: Path, events: list[Event]) -> None:
     """What both streams wrote is what one process finds."""
-    *told, last = events
+    *earlier, last = events
     found = spark.read.parquet(str(folder / "detections")).drop("batch").toArrow()
-    assert signatures(found) == before(expected([*told, last]), last)
+    assert signatures(found) == before(expected([*earlier, last]), last)
     matched = Counter(row["event_id"] for row in spark.read.parquet(str(folder / "matches")).collect())
-    assert matched == Counter(event.id for event in told if dict(event.tuples)["type"] == "a")
+    assert matched == Counter(event.id for event in earlier if dict(event.tuples)["type"] == "a")
 
 
 def commits(folder: Path) -> int:
@@ -187,7 +187,7 @@ def test_workers_killed_in_the_middle_of_batches_lose_nothing_and_repeat_nothing
             killed += 1
         time.sleep(rng.uniform(0.2, 1.5))
         # A kill may also hit the process that prepares the stream; then it is started again, as the command does.
-        if any(each in str(query.exception()) for each in ("failed to connect back", "RUNNER_INITIALIZATION")):
+        if any(sign in str(query.exception()) for sign in ("failed to connect back", "RUNNER_INITIALIZATION")):
             query = stream.start()
     assert killed
     assert query.exception() is None

@@ -98,7 +98,7 @@ def test_what_is_there_now_is_what_the_broker_has_kept(mosquitto: str, tmp_path:
 def test_nothing_is_acknowledged_before_it_is_on_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Many messages that wait share one wait for the disk, and Spark is told of none before."""
     spool = Spool(tmp_path)
-    told: list[tuple[int, int]] = []
+    acknowledged: list[tuple[int, int]] = []
     held = threading.Event()
     sync = Spool.sync
 
@@ -109,12 +109,12 @@ def test_nothing_is_acknowledged_before_it_is_on_the_disk(tmp_path: Path, monkey
     monkeypatch.setattr(Spool, "sync", slow)
     acknowledger = Acknowledger(spool)
     for number in range(5):
-        acknowledger.keep(("t", b"x", number), lambda number=number: told.append((number, spool.durable)))
-    assert (told, spool.durable) == ([], 0)
+        acknowledger.keep(("t", b"x", number), lambda number=number: acknowledged.append((number, spool.durable)))
+    assert (acknowledged, spool.durable) == ([], 0)
     held.set()
     acknowledger.stop()
-    assert [number for number, _ in told] == list(range(5))
-    assert all(number < durable for number, durable in told)
+    assert [number for number, _ in acknowledged] == list(range(5))
+    assert all(number < durable for number, durable in acknowledged)
     spool.close()
 
 

@@ -111,7 +111,7 @@ def test_the_real_dump(tmp_path: Path) -> None:
     dump = Path(os.path.dirname(gensim.__file__)) / DUMP
     run = likewise("space", "build", "--corpus", str(dump), "--out", str(tmp_path / "space"), "--json")
     assert run.returncode == 0, run.stderr
-    told = json.loads(run.stdout)
+    report = json.loads(run.stdout)
     # gensim's own reader finds 106 articles in this file; 8 of them are disambiguation pages.
-    assert told["concepts"] + told["corpus"]["dropped"]["disambiguation"] == 106
-    assert told["corpus"]["dropped"]["redirect"] == 99
+    assert report["concepts"] + report["corpus"]["dropped"]["disambiguation"] == 106
+    assert report["corpus"]["dropped"]["redirect"] == 99

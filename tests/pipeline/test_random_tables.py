@@ -91,7 +91,9 @@ class TableMaker:
         if sort == "struct":
             parts = {name: self.kind(depth - 1) for name in self.random.sample(FIELDS, self.random.randint(1, 3))}
             ddl = ", ".join(f"`{name}`: {inner}" for name, (inner, _) in parts.items())
-            return f"struct<{ddl}>", lambda: self.value("struct", lambda: {n: make() for n, (_, make) in parts.items()})
+            return f"struct<{ddl}>", lambda: self.value(
+                "struct", lambda: {name: make() for name, (_, make) in parts.items()}
+            )
         inner, make = self.kind(depth - 1)
         if sort == "array":
             label = f"array of {inner.partition('<')[0].partition('(')[0]}"
@@ -102,7 +104,7 @@ class TableMaker:
         label = f"map by {key}"
         keys = KEYS[key]
         return f"map<{key},{inner}>", lambda: self.value(
-            label, lambda: {each: make() for each in self.random.sample(keys, self.random.randint(0, len(keys)))}
+            label, lambda: {key: make() for key in self.random.sample(keys, self.random.randint(0, len(keys)))}
         )
 
     def value(self, label: str, make: Callable[[], Any]) -> Any:
@@ -130,9 +132,9 @@ class TableMaker:
 
 def plainly(name: str, value: Any, kind: str | None = None) -> list[tuple[str, Any]]:
     if isinstance(value, dict):
-        return [pair for key, each in value.items() for pair in plainly(f"{name}.{written_key(key)}", each, kind)]
+        return [pair for key, inner in value.items() for pair in plainly(f"{name}.{written_key(key)}", inner, kind)]
     if isinstance(value, list):
-        return [pair for each in value for pair in plainly(name, each, kind)]
+        return [pair for inner in value for pair in plainly(name, inner, kind)]
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return []
     if isinstance(value, str):
@@ -183,34 +185,36 @@ def ids(maker: TableMaker) -> Role:
 
 
 def times(maker: TableMaker) -> Role:
-    at = [EPOCH + timedelta(seconds=1_600_000_000 + maker.random.randrange(10**8)) for _ in range(ROWS)]
-    gone = [maker.random.random() < 0.2 for _ in at]
-    seconds = [int((each - EPOCH).total_seconds()) for each in at]
+    moments = [EPOCH + timedelta(seconds=1_600_000_000 + maker.random.randrange(10**8)) for _ in range(ROWS)]
+    gone = [maker.random.random() < 0.2 for _ in moments]
+    seconds = [int((moment - EPOCH).total_seconds()) for moment in moments]
     forms: list[tuple[str, list[Any], dict[str, Any]]] = [
-        ("timestamp", at, {}),
-        ("timestamp_ntz", [each.replace(tzinfo=None) for each in at], {}),
-        ("date", [each.date() for each in at], {}),
+        ("timestamp", moments, {}),
+        ("timestamp_ntz", [moment.replace(tzinfo=None) for moment in moments], {}),
+        ("date", [moment.date() for moment in moments], {}),
         ("bigint", seconds, {}),
-        ("bigint", [each * 1_000 for each in seconds], {}),
-        ("bigint", [each * 1_000_000 for each in seconds], {}),
-        ("bigint", [each * 1_000_000_000 for each in seconds], {"time_format": "ns"}),
-        ("double", [each + 0.25 for each in seconds], {}),
-        ("decimal(20,3)", [Decimal(each * 1_000) for each in seconds], {"time_format": "ms"}),
-        ("string", [each.isoformat() for each in at], {}),
-        ("string", [f"{each:%Y-%m-%d %H:%M:%S}" for each in at], {}),
-        ("string", [str(each) for each in seconds], {}),
-        ("string", [f"{each:%d/%m/%Y %H:%M:%S}" for each in at], {"time_format": "%d/%m/%Y %H:%M:%S"}),
-        ("string", ["soon" for _ in at], {}),
+        ("bigint", [second * 1_000 for second in seconds], {}),
+        ("bigint", [second * 1_000_000 for second in seconds], {}),
+        ("bigint", [second * 1_000_000_000 for second in seconds], {"time_format": "ns"}),
+        ("double", [second + 0.25 for second in seconds], {}),
+        ("decimal(20,3)", [Decimal(second * 1_000) for second in seconds], {"time_format": "ms"}),
+        ("string", [moment.isoformat() for moment in moments], {}),
+        ("string", [f"{moment:%Y-%m-%d %H:%M:%S}" for moment in moments], {}),
+        ("string", [str(second) for second in seconds], {}),
+        ("string", [f"{moment:%d/%m/%Y %H:%M:%S}" for moment in moments], {"time_format": "%d/%m/%Y %H:%M:%S"}),
+        ("string", ["soon" for _ in moments], {}),
     ]
     kind, values, options = maker.pick("time of form", *forms)
     if kind == "date":
-        at = [datetime(each.year, each.month, each.day, tzinfo=UTC) for each in at]
+        moments = [datetime(moment.year, moment.month, moment.day, tzinfo=UTC) for moment in moments]
     if kind == "double":
-        at = [each + timedelta(seconds=0.25) for each in at]
-    told: list[Any] = [NotATime if value == "soon" else each for value, each in zip(values, at, strict=True)]
-    lost = zip(gone, values, told, strict=True)
-    pairs = [(None, None) if missing else (value, each) for missing, value, each in lost]
-    return kind, [value for value, _ in pairs], [each for _, each in pairs], options
+        moments = [moment + timedelta(seconds=0.25) for moment in moments]
+    expected: list[Any] = [
+        NotATime if value == "soon" else moment for value, moment in zip(values, moments, strict=True)
+    ]
+    rows = zip(gone, values, expected, strict=True)
+    pairs = [(None, None) if missing else (value, moment) for missing, value, moment in rows]
+    return kind, [value for value, _ in pairs], [moment for _, moment in pairs], options
 
 
 NotATime = "not a time"
@@ -301,7 +305,7 @@ def test_random_tables_are_read_as_a_plain_loop_reads_them(spark: Any) -> None:
             about = f"table {number}: {schema}\n{mapping}\n{row}"
             assert reason_of(made) == bare(reason), about
             if reason is None:
-                read = [(each.name, as_read(each)) for each in made.attributes]
+                read = [(entry.name, as_read(entry)) for entry in made.attributes]
                 assert sorted(map(repr, read)) == sorted(map(repr, tuples)), about
                 assert made.id == key if "id" in mapping.used else re.fullmatch("[0-9a-f]{16}", made.id), about
                 assert (made.time and made.time.astimezone(UTC)) == time, about
@@ -320,6 +324,6 @@ def bare(reason: str | None) -> str | None:
     return reason and re.sub(r"\S*[Rr][Oo][Ll][Ee] \w+`?(\.\w+)?", "…", reason)
 
 
-def as_read(each: Any) -> Any:
-    value = value_of_text(each.value, each.kind)
+def as_read(entry: Any) -> Any:
+    value = value_of_text(entry.value, entry.kind)
     return value.replace(fold=0) if isinstance(value, datetime) else value

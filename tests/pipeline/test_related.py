@@ -96,8 +96,8 @@ def test_sql_says_why(spark: Any, space: Path) -> None:
         "select related('laptop', 'computer') as r, why_related('laptop', 'computer') as why, "
         "why_related('laptop', null) as none"
     ).collect()
-    assert {each["concept"] for each in row["why"]} == {"Laptop", "Computer"}
-    assert sum(each["weight"] for each in row["why"]) == pytest.approx(row["r"])
+    assert {entry["concept"] for entry in row["why"]} == {"Laptop", "Computer"}
+    assert sum(entry["weight"] for entry in row["why"]) == pytest.approx(row["r"])
     assert row["none"] is None
 
 

@@ -33,7 +33,7 @@ def by_hand(scores: list[float], same: dict[tuple[int, int], float], at: int) ->
     else:
         near = [(other, same.get((min(at, other), max(at, other)), 0.0)) for other in best if other != at]
         weak = {other for other, _ in near if min(bits(scores[other]), bits(scores[at])) <= -4}
-        rival = max(bits(scores[o]) + (0 if o in weak else log2(max(1 - s, 1e-4))) for o, s in near)
+        rival = max(bits(scores[other]) + (0 if other in weak else log2(max(1 - alike, 1e-4))) for other, alike in near)
     found = bits(scores[at]) + GAIN - SLOPE * max(0, rival - bits(scores[at]) + MARGIN)
     return 1 / (1 + 2**-found)
 
@@ -43,10 +43,10 @@ def test_a_pair_loses_by_its_best_rival(seed: int) -> None:
     rng = np.random.default_rng(seed)
     right = [f"r{place}" for place in range(7)]
     scores = rng.choice([0.0, 0.03, 0.2, 0.5, 0.6, 0.9, 0.97, 1.0], 7).tolist()
-    alike = {(a, b): float(rng.choice([0, 0.5, 0.9])) for a in range(7) for b in range(a + 1, 7)}
+    alike = {(first, second): float(rng.choice([0, 0.5, 0.9])) for first in range(7) for second in range(first + 1, 7)}
     table = {(term, "left"): score for term, score in zip(right, scores, strict=True)}
-    table |= {(right[a], right[b]): score for (a, b), score in alike.items()}
-    table |= {(right[b], right[a]): score for (a, b), score in alike.items()}
+    table |= {(right[first], right[second]): score for (first, second), score in alike.items()}
+    table |= {(right[second], right[first]): score for (first, second), score in alike.items()}
     found = AmongRivals(TableMeasure(table)).matrix(right, ["left"])[:, 0]
     kept = [float(score) for score in TableMeasure(table).matrix(right, ["left"])[:, 0]]
     expected = [by_hand(kept, alike, at) for at in range(7)]
@@ -118,11 +118,12 @@ def test_spark_scores_as_one_process(spark: Any) -> None:
     options: dict[str, Any] = {"on": ("name", "kind"), "with_margin": True}
     tables = pa.table({"name": NAMES}), pa.table({"kind": KINDS})
     frames = [spark.createDataFrame(table.to_pylist()) for table in tables]
-    for bar in ({"best": 2}, {"threshold": 0.5}):
-        alone = join_tables(*tables, measure=measure("evidence"), **options, **bar).to_pylist()
-        found = [row.asDict() for row in join_by_meaning(*frames, **options, **bar).collect()]
+    for limit in ({"best": 2}, {"threshold": 0.5}):
+        alone = join_tables(*tables, measure=measure("evidence"), **options, **limit).to_pylist()
+        found = [row.asDict() for row in join_by_meaning(*frames, **options, **limit).collect()]
         listed = [
-            sorted((r["name"], r["kind"], r["relatedness"], r["margin"]) for r in rows) for rows in (alone, found)
+            sorted((row["name"], row["kind"], row["relatedness"], row["margin"]) for row in rows)
+            for rows in (alone, found)
         ]
         assert [row[:2] for row in listed[0]] == [row[:2] for row in listed[1]]
         for mine, theirs in zip(*listed, strict=True):

@@ -1,4 +1,4 @@
-"""What is missing is told before Spark is started."""
+"""What is missing is error before Spark is started."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from likewise.pipeline.session import _check_java
 
 
 def test_a_java_home_without_java_is_named(tmp_path: Path) -> None:
-    with pytest.raises(MissingError, match="no Java in JAVA_HOME") as told:
+    with pytest.raises(MissingError, match="no Java in JAVA_HOME") as error:
         _check_java(str(tmp_path))
-    assert "unset" in str(told.value.hint)
+    assert "unset" in str(error.value.hint)
 
 
 def test_without_any_java_it_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

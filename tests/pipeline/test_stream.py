@@ -60,11 +60,11 @@ def test_subscriptions_change_between_batches_and_poison_goes_aside(
     step(1, "second: {type = b}")
     step(2, "broken: {type = ")
     rows = Counter((row["subscription"], row["event_id"]) for row in spark.read.parquet(out).collect())
-    told = [("first", "a"), ("second", "b"), ("second", "b")]
+    changes = [("first", "a"), ("second", "b"), ("second", "b")]
     wanted = Counter(
-        (told[at // 30][0], event.id)
+        (changes[at // 30][0], event.id)
         for at, event in enumerate(events)
-        if dict(event.tuples)["type"] == told[at // 30][1]
+        if dict(event.tuples)["type"] == changes[at // 30][1]
     )
     assert rows == wanted
     (letter,) = spark.read.json(str(tmp_path / "letters")).collect()
@@ -137,8 +137,8 @@ def test_late_events_and_poison_become_dead_letters_beside_the_detections(
         ("it has no time", "nowhen"),
         (next(why for why, what in letters_of(spark, letters) if what == "not an event"), "not an event"),
     }
-    told = [step["observedMetrics"]["refused"]["events"] for step in query.recentProgress if step["numInputRows"]]
-    assert told == [0, 0, 1, 3, 0]
+    refused = [step["observedMetrics"]["refused"]["events"] for step in query.recentProgress if step["numInputRows"]]
+    assert refused == [0, 0, 1, 3, 0]
 
 
 def test_without_a_delay_what_an_event_completes_is_told_in_its_batch(
@@ -153,16 +153,16 @@ def test_without_a_delay_what_an_event_completes_is_told_in_its_batch(
     for number, events in enumerate(batches):
         write_files(tmp_path / "in", events, size=9, first=number)
     frame = read_stream(spark, "files", {"path": str(tmp_path / "in"), **ONE_FILE}, places=Places(checkpoint))
-    told: list[tuple[int, int, str]] = []
+    batches: list[tuple[int, int, str]] = []
 
     def sink(rows: Any, batch: int) -> None:
-        told.extend((batch, rows.count(), row["events"][1]["id"]) for row in rows.collect())
+        batches.extend((batch, rows.count(), row["events"][1]["id"]) for row in rows.collect())
 
     beside = FileSink(str(tmp_path / "letters"), format="json")
     query = Stream(frame, FixedRecipe(Recipe.of(PAIR)), sink, checkpoint, dead_letters=beside, trigger=NOW).start()
     query.awaitTermination()
     with_events = [step["batchId"] for step in query.recentProgress if step["numInputRows"]]
-    assert told == [(with_events[1], 1, "b1"), (with_events[2], 1, "b2")]
+    assert batches == [(with_events[1], 1, "b1"), (with_events[2], 1, "b2")]
     assert letters_of(spark, tmp_path / "letters") == {("it is too late for pair", "before")}
 
 

@@ -15,7 +15,7 @@ from likewise.recipe import Recipe
 
 
 def names(table: SubscriptionTable, batch: int | None) -> list[str]:
-    return [each.name for each in table.recipe(batch).subscriptions]
+    return [subscription.name for subscription in table.recipe(batch).subscriptions]
 
 
 def test_a_batch_keeps_what_it_was_given(tmp_path: Path) -> None:
@@ -39,7 +39,7 @@ def test_a_broken_table_leaves_the_last_good_one(tmp_path: Path) -> None:
         file.write_text(broken)
         assert names(table, 1 + len(broken)) == ["one"]
         assert (tmp_path / "pins" / "error.txt").exists()
-        assert [each.name for each in table.current().subscriptions] == ["one"]
+        assert [subscription.name for subscription in table.current().subscriptions] == ["one"]
     file.unlink()
     assert names(table, 90) == ["one"]
     file.write_text("# nothing any more")
@@ -60,7 +60,7 @@ def test_a_folder_holds_text_json_lines_and_parquet(tmp_path: Path) -> None:
     (tmp_path / "b.jsonl").write_text(json.dumps({"name": "b", "subscription": "{x = 2}"}) + "\n")
     pq.write_table(pa.table({"name": ["c"], "subscription": ["{x = 3}"]}), tmp_path / "c.parquet")
     (tmp_path / "_SUCCESS").touch()
-    assert [each.name for each in Recipe.of(read_table(tmp_path)).subscriptions] == ["a", "b", "c"]
+    assert [subscription.name for subscription in Recipe.of(read_table(tmp_path)).subscriptions] == ["a", "b", "c"]
     (tmp_path / "d.jsonl").write_text('{"text": "no"}\n')
     with pytest.raises(BuildError, match="without a subscription"):
         read_table(tmp_path)

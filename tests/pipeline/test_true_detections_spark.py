@@ -114,10 +114,10 @@ EVENTS = [event for number, case in enumerate(CASES.values()) for event in happe
 LAST = closing(EVENTS)
 
 
-def told(found: Counter[Any]) -> dict[str, str]:
+def by_case(found: Counter[Any]) -> dict[str, str]:
     """The detections of each case, as it gives them."""
     out: dict[str, str] = {}
-    for pattern, *_, members in sorted(found.elements(), key=lambda one: one[1]):
+    for pattern, *_, members in sorted(found.elements(), key=lambda detection: detection[1]):
         name, number = pattern[0], int(pattern[1:])
         places = "".join(event.partition("-")[2] for _, event in members)
         case = list(CASES)[number]
@@ -131,14 +131,14 @@ WANTED = {name: case.found for name, case in CASES.items()}
 @pytest.mark.parametrize("buckets", [1, 4])
 def test_both_stages_give_what_is_right(buckets: int) -> None:
     found = run([*EVENTS, LAST], patterns=PATTERNS, buckets=buckets, size=3)
-    assert told(found) == WANTED
+    assert by_case(found) == WANTED
     assert found == expected([*EVENTS, LAST], PATTERNS)
 
 
 @pytest.mark.spark
 def test_a_batch_gives_what_is_right(spark: Any) -> None:
     frame = spark.createDataFrame(pa.Table.from_batches([batch_of([*EVENTS, LAST])])).repartition(2)
-    assert told(signatures(detect(frame, PATTERNS, buckets=2).toArrow())) == WANTED
+    assert by_case(signatures(detect(frame, PATTERNS, buckets=2).toArrow())) == WANTED
 
 
 @pytest.mark.spark
@@ -149,4 +149,4 @@ def test_a_stream_gives_what_is_right(spark: Any, tmp_path: Path, checkpoint: st
     found = detect(frame, PATTERNS, lateness="1 second", buckets=2)
     query = found.writeStream.format("memory").queryName("true_detections").option("checkpointLocation", checkpoint)
     query.trigger(availableNow=True).start().awaitTermination()
-    assert told(signatures(spark.table("true_detections").toArrow())) == WANTED
+    assert by_case(signatures(spark.table("true_detections").toArrow())) == WANTED

@@ -25,11 +25,11 @@ def test_every_synset_is_one_document(net: WordNet) -> None:
 
 def test_own_words_neighbours_and_gloss_are_told(net: WordNet) -> None:
     dog = net.senses("dog", part="noun")[0].synset
-    said = raw_words(text_of(net, dog))
-    assert said.count("dog") >= WORDS
-    assert "canine" in said, "the more general synset is named"
-    assert "pack" in said, "the group that it is a member of is told"
-    assert "barked" in said, "an example of its gloss"
+    texts = raw_words(text_of(net, dog))
+    assert texts.count("dog") >= WORDS
+    assert "canine" in texts, "the more general synset is named"
+    assert "pack" in texts, "the group that it is a member of is told"
+    assert "barked" in texts, "an example of its gloss"
 
 
 def test_more_special_synsets_are_named(net: WordNet) -> None:
