@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from likewise.language import Profile
 from likewise.matching.background import Commonness, watched_entry
 from likewise.matching.encoding import TEXT, Encoded, TupleVocabulary
-from likewise.matching.index.dense_kernel import RELATED
+from likewise.matching.index.dense_kernel import RELATED, UNRELATED
 from likewise.matching.index.exact_kernel import EQUAL, EventTuples
 from likewise.matching.index.group import CODES, TOLERANCE, Hits, ProfileGroup, bound_of, by_meaning, gather
 from likewise.matching.index.lists import Lists, grown
@@ -314,7 +314,7 @@ class SparseGroup(ProfileGroup):
         ids = encoded.ids[encoded.starts[event] : encoded.starts[event + 1]]
         values = np.unique(words.value[ids[words.kind[ids] == TEXT]]).tolist()
         records = self.conditions.records[np.concatenate([self._profiles[slot] for slot in profiles.tolist()])]
-        columns = records["value_column"][records["operator"] == RELATED]
+        columns = records["value_column"][np.isin(records["operator"], (RELATED, UNRELATED))]
         self._near.complete(
             self._near_of[context if self._thematic else 0][values],
             [words.value_terms[number] for number in values],

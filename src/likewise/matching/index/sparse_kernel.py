@@ -235,6 +235,23 @@ def _unlisted(c: int, event_ids: NDArray[np.int32], tables: SparseTables) -> flo
 
 
 @njit_uncounted
+def _undecided(profile: int, event_ids: NDArray[np.int32], tables: SparseTables) -> bool:
+    """Whether a condition `!=` by meaning depends on values not listed as near, which score almost 0."""
+    record, near = tables.profiles[profile], tables.near
+    for at in range(record.start, record.start + record.length):
+        condition = tables.conditions[tables.conditions_of[at]]
+        if condition.operator == UNRELATED and condition.kind == _TEXT and condition.value_column >= 0:
+            for t in event_ids:
+                if tables.tuples.kind[t] == _TEXT:
+                    which = near.of[tables.values[t]]
+                    end = near.start[which] + near.length[which]
+                    place = _lower_bound(near.column, near.start[which], end, condition.value_column)
+                    if place == end or near.column[place] != condition.value_column:
+                        return True
+    return False
+
+
+@njit_uncounted
 def chance_of(c: int, tables: SparseTables) -> float:
     """The share of the sample's events that answer a condition by meaning, within its limits."""
     stream = tables.stream
@@ -307,7 +324,7 @@ def _verify_jointly(profile: int, event_ids: NDArray[np.int32], tables: SparseTa
         )
     if score < record.limit:
         return 0.0
-    return UNSURE if unsure else score
+    return UNSURE if unsure or _undecided(profile, event_ids, tables) else score
 
 
 @njit_uncounted
@@ -327,10 +344,11 @@ def _verify(profile: int, event_ids: NDArray[np.int32], tables: SparseTables) ->
         weakest = min(weakest, best)
         if (reached + length - at - 1 if mean else (reached * reached if cautious else reached)) < bound:
             return 0.0
-    if not cautious:
-        return reached
-    reached *= weakest ** np.float64(length)
-    return reached if reached >= bound else 0.0
+    if cautious:
+        reached *= weakest ** np.float64(length)
+        if reached < bound:
+            return 0.0
+    return UNSURE if _undecided(profile, event_ids, tables) else reached
 
 
 @_njit_inlined
