@@ -100,8 +100,8 @@ def measured(
 
     Other names are hidden on all pairs that are not made from them: weights are learned for terms that no list knows.
     """
-    unnamed = replace(sources, names=OtherNames.none())
-    visible = (sources, unnamed, without_wordnet(unnamed))
+    unnamed, untold = (replace(sources, names=names) for names in (sources.names.unread(), OtherNames.none()))
+    visible = (sources, unnamed, without_wordnet(unnamed), untold)
     ordered = sorted(pairs, key=lambda pair: (_hidden(pair), pair.source))
     found: list[Features] = []
     for start in range(0, len(ordered), BLOCK):
@@ -115,7 +115,9 @@ def measured(
 
 
 def _hidden(pair: Pair) -> int:
-    """What is hidden on a pair: nothing, other names, or WordNet's relations too."""
+    """What is hidden on a pair: nothing, other names, WordNet's relations too, or the whole list of names."""
+    if pair.source == "names of trades":
+        return 3
     return 2 if pair.blind else int(pair.source != "other names")
 
 

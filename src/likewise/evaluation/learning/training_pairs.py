@@ -27,6 +27,12 @@ from likewise.semantics import Glossary, OtherNames, WordNet, extra_words, key
 PER_KIND: Final = 800
 """The most pairs of one kind from one source; more change the weights by less than the noise of the split."""
 
+BESIDE: Final = 6
+"""Sets of other names at most this many lines apart are taken for one field."""
+
+MORE: Final = {"names of trades": 4}
+"""How many times more pairs are kept of sources that are most like the terms of streams."""
+
 HELD_OUT: Final = 5
 """One concept in this number is held out for testing."""
 
@@ -45,6 +51,7 @@ LABELS: Final = {
     "short, also a word": 0.7,
     "other name": 0.95,
     "unsure name": 0.7,
+    "beside": 0.05,
     "numbered": 0.97,
     "one number": 0.4,
     "named": 0.55,
@@ -72,6 +79,9 @@ _TURNED: Final = {2: 3, 3: 2, 5: 6, 6: 5}
 
 
 _STOP_WORDS: Final = frozenset(words_in("stop_words", package="likewise.semantics"))
+
+_UNFRAMED: Final = frozenset({"EuroVoc in French", "EuroVoc, French only", "other names", "names"})
+"""Sources whose pairs are not framed."""
 
 _ALL_OF_EUROVOC: Final = 100_141
 """The scheme of all concepts."""
@@ -122,7 +132,7 @@ def training_pairs(*, data: Path | None = None, seed: int = 1, per_kind: int = P
         lambda rng: iptc_pairs(folder / "iptc" / "mediatopics-en-GB.json", rng),
         lambda rng: appliance_pairs(folder / "appliances", rng),
         lambda rng: glossary_pairs(Glossary.shipped(), rng),
-        lambda rng: other_name_pairs(OtherNames.shipped(), rng),
+        lambda rng: other_name_pairs(OtherNames.shipped(), rng, banned=banned),
         lambda rng: name_pairs(_titles(folder / "wikipedia" / "articles-400w.jsonl.bz2"), WordNet.load(), rng),
     )
     for number, make in enumerate(makers):
@@ -377,8 +387,18 @@ def _replaced_phrases(wordnet: WordNet, common: Sequence[int], rng: random.Rando
             if sum(map(str.__eq__, words, synonyms)) < len(words) - 1:
                 yield Pair(concept, " ".join(synonyms), "synonym", "WordNet replaced", concept)
             yield Pair(concept, " ".join(siblings), "sibling", "WordNet replaced", concept)
+            # `medication overdue` and `medicine given`: one word means the same, and the whole does not.
+            kept = rng.randrange(len(words))
+            others = [rng.choice((beside, _stranger(wordnet, nouns, rng) or beside)) for beside in siblings]
+            half = [synonyms[at] if at == kept else others[at] for at in range(len(words))]
+            yield Pair(concept, " ".join(half), "half replaced", "WordNet replaced", concept)
             shuffled = rng.sample(siblings, len(siblings))
             yield Pair(concept, " ".join(shuffled), "sibling, other order", "WordNet replaced", concept)
+
+
+def _stranger(wordnet: WordNet, nouns: Sequence[int], rng: random.Random) -> str | None:
+    """The one-word name of any other synset."""
+    return next((name for name in _names(wordnet, rng.choice(nouns)) if " " not in name), None)
 
 
 def _beside(wordnet: WordNet, number: int, rng: random.Random) -> str | None:
@@ -449,13 +469,22 @@ def glossary_pairs(glossary: Glossary, rng: random.Random) -> Iterator[Pair]:
                 yield Pair(meaning, short, "random", "glossary", short)
 
 
-def other_name_pairs(names: OtherNames, rng: random.Random) -> Iterator[Pair]:
-    """Two names of the same thing, and names of two things."""
-    sets = [list(found) for found in names.sets if len(found) > 1]
-    for found in sets:
-        (first, _), (second, sure) = found[0], rng.choice(found[1:])
-        yield Pair(first, second, "other name" if sure else "unsure name", "other names", first)
-        yield Pair(first, rng.choice(rng.choice(sets))[0], "random", "other names", first)
+def other_name_pairs(names: OtherNames, rng: random.Random, *, banned: frozenset[str]) -> Iterator[Pair]:
+    """Two names of the same thing, and names of two things.
+
+    They are made twice: with the list of other names at hand, and without it, as if the list did not know them. Sets
+    that stand near each other in the list are of one field.
+    """
+    sets = [found for found in names.sets if len(found) > 1 and banned.isdisjoint(normalise(name) for name, _ in found)]
+    for at, found in enumerate(sets):
+        first, _ = found[0]
+        second, sure = rng.choice(found[1:])
+        near = [*sets[max(0, at - BESIDE) : at], *sets[at + 1 : at + 1 + BESIDE]]
+        for source in ("other names", "names of trades"):
+            yield Pair(*_either(first, second, rng), "other name" if sure else "unsure name", source, first)
+            yield Pair(first, rng.choice(rng.choice(sets))[0], "random", source, first)
+        if near:
+            yield Pair(first, rng.choice(rng.choice(near))[0], "beside", "names of trades", first)
 
 
 def extra_word_pairs(pairs: Sequence[Pair], rng: random.Random) -> Iterator[Pair]:
@@ -482,8 +511,8 @@ def numbered_pairs(pairs: Sequence[Pair], rng: random.Random) -> Iterator[Pair]:
 
 def framed_pairs(pairs: Sequence[Pair], rng: random.Random) -> Iterator[Pair]:
     """Both terms of a pair within the same words, as in event types: `high lift usage alarm`."""
-    kinds = ("synonym", "label", "narrower", "related", "sibling", "random", "wider")
-    for pair in (pair for pair in pairs if pair.kind in kinds and "French" not in pair.source and not pair.blind):
+    kinds = ("synonym", "label", "narrower", "related", "sibling", "random", "wider", "other name", "beside")
+    for pair in (pair for pair in pairs if pair.kind in kinds and pair.source not in _UNFRAMED and not pair.blind):
         before, after = rng.choice(_BEFORE), rng.choice(_AFTER)
         mine, theirs = (f"{before} {term} {after}".strip() for term in (pair.subscription, pair.event))
         yield Pair(mine, theirs, pair.kind, "framed", pair.concept)
@@ -519,17 +548,17 @@ def name_pairs(titles: Sequence[str], wordnet: WordNet, rng: random.Random) -> I
     for words in strange:
         beside = rng.choice(strange)
         if words[0] != beside[0] and words[1] != beside[1]:
-            yield Pair(" ".join(words), " ".join(beside), "other name, unknown words", "names", words[0])
+            yield Pair(" ".join(words), " ".join(beside), "another's name, unknown words", "names", words[0])
             yield Pair(" ".join(words), f"{words[0]} {beside[1]}", "half a name, unknown words", "names", words[0])
     for words in names:
         name, head = " ".join(words), words[1]
         concept = words[0]
         beside, stranger = rng.choice(by_last[head]), rng.choice(names)
         if beside != words:
-            yield Pair(name, " ".join(beside), "other name, same kind", "names", concept)
+            yield Pair(name, " ".join(beside), "another's name, same kind", "names", concept)
         if stranger != words:
-            yield Pair(name, " ".join(stranger), "other name", "names", concept)
-            yield Pair(words[0], stranger[0], "other name alone", "names", concept)
+            yield Pair(name, " ".join(stranger), "another's name", "names", concept)
+            yield Pair(words[0], stranger[0], "another's name alone", "names", concept)
         # A person whom WordNet lists by the last name is the same person, not a kind.
         if wordnet.senses(head.lower(), part="noun") and not wordnet.senses(name.lower()):
             yield Pair(head.lower(), name, "named", "names", concept)
@@ -553,11 +582,11 @@ def _thinned(pairs: Iterable[Pair], rng: random.Random, *, per_kind: int) -> lis
     found: dict[tuple[str, str], list[Pair]] = defaultdict(list)
     for pair in pairs:
         found[pair.source, pair.kind].append(pair)
-    return [
-        pair
-        for kind in sorted(found)
-        for pair in (found[kind] if len(found[kind]) <= per_kind else rng.sample(found[kind], per_kind))
-    ]
+    kept: list[Pair] = []
+    for (source, _), same in sorted(found.items()):
+        most = per_kind * MORE.get(source, 1)
+        kept += same if len(same) <= most else rng.sample(same, most)
+    return kept
 
 
 __all__ = ["LABELS", "Pair", "thematic_terms", "training_pairs"]
