@@ -111,7 +111,7 @@ def test_values_of_the_stream_that_are_nearer_count_alike_in_kernel_and_explanat
     matcher = filled(measure, background, threshold=0.0)
     around = measure.surrounded_by(KnownStream(background.events).values())
     assert around is not None
-    [ranks] = around.prepare(["car"]).bits(["auto"])
+    [ranks] = around.prepare(["car"]).bits(["machine"])
     assert ranks[0] < NEAREST, "with these vectors others are nearer"
     scores = told(matcher, events)
     assert [row for event in events[:9] for row in told(matcher, [event])] == scores[:9]
@@ -211,6 +211,11 @@ def found(engine: Engine, events: list[Event]) -> list[tuple[str, str, float]]:
     return [(told.subscription, told.event.id, told.score) for told in engine.publish_batch(events)]
 
 
+def rounded(told: list[tuple[str, str, float]]) -> list[tuple[str, str, float]]:
+    """Without the last digit: an index sums up in another order how many events answer a predicate."""
+    return [(name, event, round(score, 5)) for name, event, score in told]
+
+
 def test_an_engine_learns_unless_it_is_switched_off(plain: Evidence) -> None:
     events = stream(300)
     engines = {name: Engine(measure=plain, **given) for name, given in (  # type: ignore[arg-type]
@@ -251,11 +256,12 @@ def test_many_subscriptions_change_no_score(plain: Evidence) -> None:
     for engine in engines:
         engine.subscribe(WISHES)
     for begin in range(0, 300, 25):
-        few, many = (found(engine, events[begin : begin + 25]) for engine in engines)
+        few, many = (rounded(found(engine, events[begin : begin + 25])) for engine in engines)
         assert few == many
         for engine in engines:
             engine.subscribe(some[begin // 25])
     assert [engine.matcher.is_indexed for engine in engines] == [True, False]
     without = Engine(measure=plain, dense=8, background=None)
     without.subscribe(WISHES + "\n".join(some))
-    assert found(engines[0], events) == found(engines[1], events) != found(without, events)
+    few, many, plainly = (rounded(found(engine, events)) for engine in (*engines, without))
+    assert few == many != plainly

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, fields
 from enum import IntEnum
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,6 +57,14 @@ class CodesSay(IntEnum):
     ONE_SIDE = 3
 
 
+class Listed(IntEnum):
+    """What the list of other names says of two terms."""
+
+    NOTHING = 0
+    APART = 1
+    """Both are names of things in the list, and of different things."""
+
+
 class Spelling(IntEnum):
     """Whether a term was expanded or renamed to be compared, and how."""
 
@@ -91,11 +99,12 @@ class Features:
     extra: Codes
     head: Codes
     spelling: Codes
+    listed: Codes
 
     @classmethod
     def empty(cls, size: int) -> Features:
         """Features of `size` pairs, without any evidence."""
-        codes = [np.zeros(size, np.int8) for _ in range(7)]
+        codes = [np.zeros(size, np.int8) for _ in range(8)]
         sizes = [np.full(size, np.nan, np.float32) for _ in range(4)]
         return cls(
             shape=codes[0],
@@ -109,6 +118,7 @@ class Features:
             extra=codes[4],
             head=codes[5],
             spelling=codes[6],
+            listed=codes[7],
         )
 
     def take(self, places: NDArray[np.integer]) -> Features:
@@ -163,6 +173,28 @@ class Sources:
         return any(bool((space.index(tokens(text)) >= 0).any()) for space in self.spaces)
 
 
+Name = TypeVar("Name", str, int)
+
+
+def _places(names: Iterable[Iterable[Name]]) -> dict[Name, list[int]]:
+    """Where each name occurs, of the names at each place."""
+    found: dict[Name, list[int]] = {}
+    for at, names_here in enumerate(names):
+        for name in names_here:
+            found.setdefault(name, []).append(at)
+    return found
+
+
+def _initials(reading: Reading) -> set[str]:
+    """The first letters of a reading of several words, with and without its light words."""
+    return {initials(reading.words), initials(reading.text.split())} if len(reading.words) > 1 else set()
+
+
+def _may_be_initials(reading: Reading) -> bool:
+    """Whether a reading is one short literal word, so that it can stand for the first letters of another."""
+    return len(reading.words) == 1 and reading.literal and 1 < len(reading.words[0]) < 7
+
+
 class TermSide:
     """The readings of many terms, with their distinct words, prepared for comparison with another side."""
 
@@ -194,22 +226,13 @@ class TermSide:
         self.spelling = np.array([_spelling(reading) for reading in readings], np.int8)
         self.has_codes = np.array([bool(reading.codes) for reading in readings], np.bool_)
         self.streets = {at: name for at, name in enumerate(map(sources.reader.street_name, readings)) if name}
-        self._owners: dict[str, list[int]] = {}
-        for at, reading in enumerate(readings):
-            if len(reading.words) > 1:
-                for name in {initials(reading.words), initials(reading.text.split())}:
-                    self._owners.setdefault(name, []).append(at)
-        self._short: dict[str, list[int]] = {}
-        for at, reading in enumerate(readings):
-            if len(reading.words) == 1 and reading.literal and 1 < len(reading.words[0]) < 7:
-                self._short.setdefault(reading.words[0], []).append(at)
-        self.written: dict[str, list[int]] = {}
-        for at, reading in enumerate(readings):
-            for stemmed in reading.original.stems:
-                self.written.setdefault(stemmed, []).append(at)
-        self._with_letters: dict[str, list[int]] = {}
-        for at, reading in enumerate(readings):
-            self._with_letters.setdefault(_first_letters(reading), []).append(at)
+        self._owners = _places(_initials(each) for each in readings)
+        self._short = _places(each.words if _may_be_initials(each) else () for each in readings)
+        self.written = _places(each.original.stems for each in readings)
+        self.things = [sources.names.things(reading.stems) for reading in readings]
+        self.has_thing = np.array(list(map(bool, self.things)), np.bool_)
+        self.of_thing = _places(self.things)
+        self._with_letters = _places((_first_letters(each),) for each in readings)
 
     @property
     def texts(self) -> list[str]:
@@ -342,9 +365,43 @@ def _row(side: TermSide, events: TermSide, at: int, reading: Reading, *, rows: _
     np.maximum(out.spelling, side.spelling, out=out.spelling)
     _compare_words(side, events, at, reading, out=out, rows=rows)
     out.opposed[out.shape == PairShape.SAME] = 0
+    _mark_things_apart(side, events, at, reading, out=out)
     _mark_short_forms(side, reading, out)
     _skip_idle_names(side, reading, out)
     return out
+
+
+_NEAR = (
+    WordRelation.SYNONYMS,
+    WordRelation.RARE_SYNONYMS,
+    WordRelation.DERIVED,
+    WordRelation.NARROWER,
+    WordRelation.FAR_NARROWER,
+)
+"""Relations by which a term may well be meant by another although the list has a line for each."""
+
+_COMPARED = (PairShape.WORD, PairShape.UNLISTED_WORD, PairShape.APART, PairShape.REPLACED)
+"""Shapes in which different names mean different things; a printer and a laser printer are both in the list."""
+
+
+_OTHER_THING = (EXTRAS.index("event head"), EXTRAS.index("subscription head"))
+"""Extra words that make a term another thing: a blood pressure cuff is no blood pressure."""
+
+
+def _mark_things_apart(side: TermSide, events: TermSide, at: int, reading: Reading, *, out: Features) -> None:
+    """Mark the pairs that the list of other names has as different things, whole or in the words that differ."""
+    if events.things[at]:
+        other_thing = np.isin(out.extra, _OTHER_THING)
+        apart = side.has_thing & (np.isin(out.shape, _COMPARED) | other_thing) & ~np.isin(out.relation, _NEAR)
+        apart[[other for thing in events.things[at] for other in side.of_thing.get(thing, ())]] = False
+        out.listed[apart] = Listed.APART
+    things = side.sources.names.things
+    for other in np.flatnonzero((out.shape == PairShape.REPLACED) & (out.listed == 0)).tolist():
+        stems = side.readings[other].stems
+        mine = things([stemmed for stemmed in reading.stems if stemmed not in stems])
+        theirs = things([stemmed for stemmed in stems if stemmed not in reading.stems]) if mine else mine
+        if mine and theirs and mine.isdisjoint(theirs):
+            out.listed[other] = Listed.APART
 
 
 _IDLE = (PairShape.WORD, PairShape.UNLISTED_WORD, PairShape.FOREIGN)
@@ -562,4 +619,15 @@ class _PreparedEverything:
         return np.ones((len(event_terms), len(self.terms)), np.float32)
 
 
-__all__ = ["EXTRAS", "HEADS", "CodesSay", "Features", "PairShape", "Sources", "Spelling", "TermSide", "features"]
+__all__ = [
+    "EXTRAS",
+    "HEADS",
+    "CodesSay",
+    "Features",
+    "Listed",
+    "PairShape",
+    "Sources",
+    "Spelling",
+    "TermSide",
+    "features",
+]

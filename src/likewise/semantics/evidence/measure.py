@@ -136,8 +136,10 @@ class Evidence(Measure):
         prepared = self.prepare([subscription_term])
         rows = list(prepared.evidence([event_term]))
         bits = [self.model.bits(row) for _, row in rows]
-        best = max(((float(b[at]), which, at) for which, b in enumerate(bits) for at in range(len(b))))
-        _, which, at = best
+        places = [(which, at) for which, row in enumerate(bits) for at in range(len(row))]
+        # A skipped pair of readings has the least bits; another with as few has evidence to show.
+        counted = [(which, at) for which, at in places if rows[which][1].shape[at] != PairShape.SKIPPED]
+        which, at = max(counted, key=lambda place: float(bits[place[0]][place[1]]))
         reading, row = rows[which]
         one = row.take(np.array([at]))
         found = [(name, float(part[0])) for name, part in self.model.parts(one)]
@@ -268,6 +270,7 @@ _TEXTS = {
     "opposed": "words that exclude each other",
     "codes": "codes or numbers",
     "head": "kind of thing",
+    "listed": "names of different things",
     "generic": "a name that says little",
     "nearer_event": "{count} nearer to the event's term",
     "nearer_subscription": "{count} nearer to the subscription's term",

@@ -21,13 +21,13 @@ from numpy.typing import NDArray
 
 from likewise.errors import InputError
 from likewise.files import read_whole
-from likewise.semantics.evidence.features import EXTRAS, HEADS, CodesSay, Features, PairShape, Spelling
+from likewise.semantics.evidence.features import EXTRAS, HEADS, CodesSay, Features, Listed, PairShape, Spelling
 from likewise.semantics.evidence.lexical import WordRelation
 
 Floats = NDArray[np.float32]
 
 FORMAT: Final = "likewise evidence"
-VERSION: Final = 7
+VERSION: Final = 8
 
 CURVES: Final[Mapping[str, tuple[float, ...]]] = {
     "embedding": (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9),
@@ -44,6 +44,7 @@ TABLES: Final[Mapping[str, tuple[str, ...]]] = {
     "codes": tuple(each.name.lower() for each in CodesSay),
     "opposed": ("no", "yes"),
     "spelling": tuple(each.name.lower() for each in Spelling),
+    "listed": tuple(each.name.lower() for each in Listed),
 }
 """Categorical evidence; the first category means none and weighs 0."""
 
@@ -58,7 +59,7 @@ OF_SHAPE: Final[Mapping[PairShape, tuple[str, ...]]] = {
 }
 """The evidence that counts for each shape."""
 
-SHARED: Final = ("codes", "opposed", "spelling")
+SHARED: Final = ("codes", "opposed", "spelling", "listed")
 """The evidence that has the same weights for all shapes."""
 
 _UNLISTED: Final = (WordRelation.ONE_UNLISTED, WordRelation.BOTH_UNLISTED)

@@ -1,12 +1,13 @@
-"""Other names of things: sets of terms that the trades use for the same thing (`power cut`, `blackout`).
+"""Names of things: sets of terms that people use for the same thing (`power cut`, `blackout`).
 
 WordNet lists few of them. Every name in a term is replaced by the shortest one of its set, which gives another reading
-of the term.
+of the term. Two names of different sets are evidence that two terms mean different things.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from copy import copy
 from functools import lru_cache
 from importlib.resources import files
 from itertools import islice, product
@@ -14,7 +15,7 @@ from typing import NamedTuple, TypeAlias
 
 from likewise.errors import InputError
 from likewise.events import normalise
-from likewise.semantics.evidence.terms import without_joining_words
+from likewise.semantics.evidence.terms import JOINING, without_joining_words
 from likewise.semantics.text import fold, stem
 
 LONGEST_NAME = 4
@@ -45,6 +46,8 @@ class Renamed(NamedTuple):
 class OtherNames:
     """Sets of names for the same thing; each name is replaced by the one with the fewest words.
 
+    A line with one name is a thing without other names. Names of different lines name different things.
+
     A question mark marks a name that often means something else: within a longer term, it is replaced only if the term
     does not become longer. The order of the words of a name does not count, nor do their endings.
 
@@ -58,17 +61,28 @@ class OtherNames:
     def __init__(self, sets: Sequence[NameSet] = ()) -> None:
         self.sets = tuple(sets)
         """The sets as they are written: names, and whether each is sure."""
-        self._names: dict[Words, list[Renamed]] = {}
-        for names in sets:
-            read = [(words, sure) for name, sure in names if (words := _words(name))]
-            shortest = min((words for words, sure in read if sure), key=len, default=())
-            for words, sure in read if shortest else ():
-                self._names.setdefault(_key(words), []).append(Renamed(shortest, sure))
+        self._named: dict[Words, list[int]] = {}
+        """By name, the places of its sets; places of sets in which it is unsure are negative, and count from 1."""
+        self._shortest: list[Words] = [()]
+        for place, names in enumerate(sets, start=1):
+            read = [(words, place if sure else -place) for name, sure in names if (words := _words(name))]
+            shortest = min((words for words, place in read if place > 0), key=len, default=())
+            self._shortest.append(shortest)
+            for words, signed in read if shortest else ():
+                self._named.setdefault(_key(words), []).append(signed)
+        self._things = _merged(self._named.values(), len(self._shortest))
+        self._read = True
 
     @classmethod
     def shipped(cls) -> OtherNames:
         """The names that come with Likewise."""
         return _shipped()
+
+    def unread(self) -> OtherNames:
+        """The same list without the names by which terms would be read; it still tells things apart."""
+        found = copy(self)
+        found._read = False
+        return found
 
     @classmethod
     def none(cls) -> OtherNames:
@@ -83,8 +97,8 @@ class OtherNames:
             names = [name.strip() for name in line.split(";")]
             if not line.strip() or line.startswith("#"):
                 continue
-            if len(names) < 2 or not all(names):
-                hint = "write `name; other name`"
+            if not all(names):
+                hint = "write `name; other name`, or one name alone"
                 raise InputError(f"not a set of names: {line!r}", source=source, line=number, hint=hint)
             sets.append(tuple((name.rstrip("?"), not name.endswith("?")) for name in names))
         return cls(sets)
@@ -96,16 +110,27 @@ class OtherNames:
         []
         """
         dropped = {_key(words) for name in names if (words := _words(name))}
-        if dropped.isdisjoint(self._names):
+        if dropped.isdisjoint(self._named):
             return self
         kept = (tuple(item for item in found if _key(_words(item[0])) not in dropped) for found in self.sets)
-        return OtherNames([found for found in kept if len(found) > 1])
+        return OtherNames([found for found in kept if found])
 
     def __len__(self) -> int:
-        return len(self._names)
+        return len(self._named)
+
+    def things(self, stems: Sequence[str]) -> frozenset[int]:
+        """The things that a term may name, by number; empty if the list has no such name.
+
+        >>> names = OtherNames.from_text("petrol; gasoline; gas?\\nnatural gas; gas?")
+        >>> names.things(["petrol"]) & names.things(["natur", "gas"]), len(names.things(["gas"]))
+        (frozenset(), 2)
+        """
+        return frozenset(self._things[abs(place)] for place in self._named.get(tuple(sorted(stems)), ()))
 
     def readings(self, words: Sequence[str]) -> list[Renamed]:
         """The words of a term with its other names replaced, sure ones first; empty if there are none."""
+        if not self._read:
+            return []
         options = list(self._options(words))
         sure = [[renamed for renamed in found if renamed.sure] or [kept] for kept, found in options]
         every = [[*found, kept] if found else [kept] for kept, found in options]
@@ -122,15 +147,33 @@ class OtherNames:
         while at < len(words):
             for size in range(min(LONGEST_NAME, len(words) - at), 0, -1):
                 part = tuple(words[at : at + size])
+                places = self._named.get(_key(part), ())
                 found = [
-                    renamed
-                    for renamed in self._names.get(_key(part), ())
-                    if renamed.sure or size == len(words) or len(renamed.words) <= size
+                    Renamed(self._shortest[abs(place)], place > 0)
+                    for place in places
+                    if place > 0 or size == len(words) or len(self._shortest[-place]) <= size
                 ]
                 if found or size == 1:
                     yield Renamed(part, sure=True), found
                     at += size
                     break
+
+
+def _merged(named: Iterable[Sequence[int]], count: int) -> list[int]:
+    """The thing of each set, where sets that share a sure name are one thing: some things have several lines."""
+    same = list(range(count))
+
+    def first(place: int) -> int:
+        while same[place] != place:
+            place = same[place]
+        return place
+
+    for places in named:
+        if len(places) > 1:
+            sure = [place for place in places if place > 0]
+            for place in sure[1:]:
+                same[first(place)] = first(sure[0])
+    return [first(place) for place in range(count)]
 
 
 def _words(name: str) -> Words:
@@ -140,6 +183,8 @@ def _words(name: str) -> Words:
     (('loss', 'main'), (), ())
     """
     words = [_singular(word) for word in name.split()]
+    if JOINING.isdisjoint(words):
+        return tuple(words)
     kept = tuple(without_joining_words(words))
     dropped = set(words).difference(kept)
     says_something = dropped - _LINKING if len(kept) > 1 else dropped - _ARTICLES

@@ -40,7 +40,8 @@ _SHORTEST_NAME = 3
 """Letters before the ending of a street name in one word."""
 _RANK = re.compile(r"(\d+)(?:st|nd|rd|th)")
 _ELIDED = re.compile(r"\b(?:l|d|n|s|c|qu|dell|all|nell|dall|sull)['’](?=\w)")
-_JOINING = STOP_WORDS | FOREIGN_WORDS
+JOINING = STOP_WORDS | FOREIGN_WORDS
+"""Words that only join others, in all languages that are recognised."""
 _VOWELS = frozenset("aeiou")
 _ALWAYS = frozenset({"done", "down", "off", "on", "out", "up"}) | NEGATIONS
 """Particles that distinguish states anywhere in a term; other particles do so only at its end."""
@@ -219,7 +220,7 @@ def without_joining_words(words: Sequence[str]) -> list[str]:
     kept = [
         word
         for at, word in enumerate(words)
-        if word not in _JOINING
+        if word not in JOINING
         or word in _ALWAYS
         or (at == len(words) - 1 and at and (word in STATES or word in _NUMBER_WORDS or is_code(word)))
         or (word == "a" and at and words[at - 1] in _LETTERED)
@@ -290,6 +291,7 @@ def abbreviates(short: str, word: str) -> bool:
 
 
 __all__ = [
+    "JOINING",
     "Reader",
     "Reading",
     "abbreviates",

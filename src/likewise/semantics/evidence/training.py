@@ -35,6 +35,7 @@ _SIGNS: Final[Mapping[str, Mapping[str, int]]] = {
         "both_unlisted": -1,
     },
     "opposed": {"yes": -1},
+    "listed": {"apart": -1},
     "codes": {"different": -1, "one_side": -1, "same": 1},
     "extra": {"event turning": -1, "subscription turning": -1, "event head": -1, "subscription head": -1},
     "head": {"different": -1},
