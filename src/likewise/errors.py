@@ -1,10 +1,24 @@
-"""The errors that Likewise raises on purpose."""
+"""The errors that Likewise raises on purpose, and a check of option names."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import wraps
+from inspect import signature
+from typing import ParamSpec, TypeVar
 
-__all__ = ["BuildError", "DeliveryError", "InputError", "LikewiseError", "MissingError", "ParseError", "SpaceError"]
+__all__ = [
+    "BuildError",
+    "DeliveryError",
+    "InputError",
+    "LikewiseError",
+    "MissingError",
+    "ParseError",
+    "SpaceError",
+    "named_options",
+]
 
 
 class LikewiseError(Exception):
@@ -99,3 +113,33 @@ class ParseError(LikewiseError):
         if self.hint:
             out.append(f"  hint: {self.hint}")
         return "\n".join(out)
+
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def named_options(function: Callable[P, R]) -> Callable[P, R]:
+    """A function whose unknown options are a `TypeError` that names the nearest known one.
+
+    >>> @named_options
+    ... def match(*, threshold=0.5):
+    ...     return threshold
+    >>> match(treshold=1)
+    Traceback (most recent call last):
+    ...
+    TypeError: match() got an unexpected keyword argument 'treshold'. Did you mean 'threshold'?
+    """
+    known = [name for name in signature(function).parameters if name != "self"]
+    title = function.__qualname__.removesuffix(".__init__")
+
+    @wraps(function)
+    def checked(*arguments: P.args, **options: P.kwargs) -> R:
+        for name in options:
+            if name not in known:
+                near = get_close_matches(name, known, n=1)
+                more = f" Did you mean {near[0]!r}?" if near else f" It takes {', '.join(known)}."
+                raise TypeError(f"{title}() got an unexpected keyword argument {name!r}.{more}")
+        return function(*arguments, **options)
+
+    return checked

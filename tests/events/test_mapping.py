@@ -261,6 +261,20 @@ def test_a_time_format_without_a_year_or_sense_is_refused_when_built(form: str) 
         RecordMapping(time="t", time_format=form)
 
 
+def test_a_unit_of_time_is_named_as_such() -> None:
+    assert RecordMapping(time="at", time_unit="ms") == RecordMapping(time="at", time_format="ms")
+    with pytest.raises(BuildError, match="no unit 'minutes'"):
+        RecordMapping(time="at", time_unit="minutes")
+    with pytest.raises(BuildError, match="two names of one thing"):
+        RecordMapping(time="at", time_unit="s", time_format="ms")
+
+
+def test_a_format_of_another_language_is_told_apart() -> None:
+    with pytest.raises(BuildError, match="no year") as error:
+        RecordMapping(time="at", time_format="dd.MM.yyyy")
+    assert "codes begin with %" in str(error.value)
+
+
 def test_names_that_end_as_times_do_are_times() -> None:
     assert guess_mapping([{"effectiveDateTime": 1_700_000_000, "x": 1}]).plain() == {"time": "effectiveDateTime"}
     both = [{"reading_timestamp": "2026-11-16 08:00", "ts": 1, "x": 1}]

@@ -277,7 +277,7 @@ def test_times_as_text_are_read_as_in_one_process(spark: Any) -> None:
 def test_a_unit_is_given_where_the_size_of_numbers_misleads(spark: Any) -> None:
     """Early milliseconds look like seconds."""
     table = spark.sql("select 'e' as id, 86400000 as at, 'x' as type")
-    for unit, day in (({}, 27), ({"time_format": "ms"}, 2)):
+    for unit, day in (({}, 27), ({"time_format": "ms"}, 2), ({"time_unit": "ms"}, 2)):
         mapping = RecordMapping(id="id", time="at", **unit)
         (row,) = events_from_columns(table, mapping).collect()
         assert row.time.day == day
@@ -455,6 +455,9 @@ def test_kept_columns_are_checked_when_built(spark: Any) -> None:
     for keep in (["score"], "*"):
         with pytest.raises(BuildError, match="'score' cannot be kept"):
             match(frame, "x: {a = b}", keep=keep)
+    for keep in ([F.col("tenant")], F.col("tenant"), [3]):
+        with pytest.raises(BuildError, match=r"named by text, not by (Column|int)"):
+            match(frame, "x: {a = b}", keep=keep)  # type: ignore[arg-type]  # the mistake itself
     with pytest.raises(BuildError, match="named by text"):
         RecordMapping(id="id", attributes=[F.col("score") * 2])  # type: ignore[list-item]  # the mistake itself
     nested = frame.select("*", F.struct("tenant").alias("meta"))

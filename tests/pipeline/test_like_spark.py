@@ -12,6 +12,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import pandas as pd
 import pytest
 
 pytest.importorskip("pyspark")
@@ -76,6 +77,7 @@ def test_durations_are_texts_or_timedeltas() -> None:
         (lambda: register_related(None, measures="esa"), "Did you mean 'measure'?"),
         (lambda: Stream(None, None, None, "here", tigger=NOW), "Stream() got an unexpected .* Did you mean 'trigger'?"),
         (lambda: check(None, space="wordnet"), "Did you mean 'spaces'?"),
+        (lambda: RecordMapping(tiem="at"), "RecordMapping() got an unexpected .* Did you mean 'time'?"),
     ],
 )
 def test_a_misspelt_option_is_a_type_error_with_the_nearest_name(call: Any, message: str) -> None:
@@ -194,6 +196,9 @@ def test_a_stream_takes_subscriptions_in_any_form_and_paths(spark: Any, tmp_path
         ({"background": "strem"}, "'strem' is no background"),
         ({"source": "a: {type = a}", "keep": ["tenat"]}, "no column 'tenat'"),
         ({"events": "in"}, "needs a DataFrame of Spark, not str"),
+        ({"lateness": "1 s", "watermark": "1 s"}, "two names of one thing"),
+        ({"source": Recipe.of(PAIR), "measure": "esa"}, "a Recipe has its own options, so measure cannot be given"),
+        ({"measure": "esa"}, "esa needs a space"),
     ],
 )
 def test_a_stream_refuses_mistakes_before_it_starts(
@@ -204,6 +209,21 @@ def test_a_stream_refuses_mistakes_before_it_starts(
     given = {"events": events, "source": PAIR, "sink": FileSink(tmp_path / "out"), "checkpoint": tmp_path / "state"}
     with pytest.raises(BuildError, match=message):
         Stream(**{**given, **options}).start()  # type: ignore[arg-type]  # mistakes among them
+
+
+@pytest.mark.spark
+def test_a_stream_takes_the_options_of_matching(spark: Any, tmp_path: Path) -> None:
+    """As `match` takes them; a recipe has its own."""
+    write_files(tmp_path / "in", trace(8), size=8)
+    events = read_events(spark, tmp_path / "in", format="jsonl", stream=True)
+    found = {}
+    for threshold in (0.5, 1.0):
+        out = tmp_path / str(threshold)
+        options: dict[str, Any] = {"measure": "evidence", "threshold": threshold, "background": None, "trigger": NOW}
+        Stream(events, {"a": "{type~ = as~}"}, FileSink(out), out / "state", **options).start().awaitTermination()
+        found[threshold] = spark.read.parquet(f"{out}/batch=0").count()
+        whole = match(read_events(spark, tmp_path / "in"), {"a": "{type~ = as~}"}, threshold=threshold, background=None)
+        assert found[threshold] == whole.count()
 
 
 @pytest.mark.spark
@@ -315,7 +335,7 @@ def test_a_checkpoint_refuses_a_changed_pattern_and_lets_others_come_and_go() ->
         refuse_change({**now, "patterns": {"pair": "1"}}, now, {"pair": "2"})
 
 
-@pytest.mark.parametrize("nothing", [None, 5])
+@pytest.mark.parametrize("nothing", [None, 5, pd.DataFrame({"subscription": ["{type = a}"]})], ids=str)
 def test_what_is_no_subscription_is_refused(nothing: Any) -> None:
     for call in (match, detect):
         with pytest.raises(BuildError, match=f"subscriptions cannot be {type(nothing).__name__}"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from likewise.pipeline.events.frame import events_of
 from likewise.pipeline.events.read import read_events
 from likewise.pipeline.events.table import events_from_columns
 from likewise.pipeline.events.transfer import as_events, dead_letters
+from likewise.pipeline.options import LikewiseWarning
 
 pytestmark = pytest.mark.spark
 
@@ -216,3 +218,52 @@ def test_logs_are_read_as_one_process_reads_them(spark: Any, tmp_path: Path) -> 
         assert len(flaws) == 2
     with pytest.raises(BuildError, match="logfmt records need to know"):
         read_events(spark, tmp_path / "a.logfmt")
+
+
+@pytest.mark.parametrize("compression", ["none", "gzip"])
+def test_json_as_spark_writes_it_is_lines(spark: Any, tmp_path: Path, compression: str) -> None:
+    """Files are named `.json`, but hold lines; by format `json`, too, and in one process."""
+    out = str(tmp_path / "out")
+    spark.sql("select 's' || id as key, id as n from range(5)").coalesce(1).write.json(out, compression=compression)
+    mapping = RecordMapping(id="key")
+    wanted = {f"s{number}": (("n", number),) for number in range(5)}
+    for way in ("auto", "json"):
+        events = events_in(read_events(spark, out, columns=mapping, format=way))
+        assert {event.id: event.tuples for event in events} == wanted
+    (file,) = Path(out).glob("part-*")
+    assert {event.id: event.tuples for event in in_process(file, mapping=mapping, format="json")} == wanted
+
+
+def test_documents_and_cloudevents_stay_what_they_are(spark: Any, tmp_path: Path) -> None:
+    cloud = '{"specversion": "1.0", "id": "c", "source": "s", "type": "parking"}'
+    (tmp_path / "a.json").write_text('{"id": "a",\n "attributes": {"n": 1}}\n')
+    (tmp_path / "b.json").write_text('{"id": "b", "attributes": {"n": 1}}\n')
+    (tmp_path / "c.json").write_text(f"{cloud}\n{cloud.replace(chr(34) + 'c', chr(34) + 'd')}\n")
+    assert [event.id for event in events_in(read_events(spark, tmp_path / "c.json"))] == ["c", "d"]
+    assert [event.id for event in events_in(read_events(spark, tmp_path))] == ["a", "b", "c", "d"]
+
+
+def test_folders_within_a_folder_are_not_left_out_in_silence(spark: Any, tmp_path: Path) -> None:
+    """Spark reads only folders that are named like `day=1`."""
+    for place in ("top", "top/below", "table/day=1"):
+        (tmp_path / place).mkdir(parents=True)
+        (tmp_path / place / "e.jsonl").write_text(f'{{"id": "{place}", "attributes": {{"n": 1}}}}\n')
+    with pytest.warns(LikewiseWarning, match=r"does not read the folders in .*top: below"):
+        read_events(spark, tmp_path / "top")
+    every = {"recursiveFileLookup": "true"}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert [event.id for event in events_in(read_events(spark, tmp_path / "table"))] == ["table/day=1"]
+        frame = read_events(spark, tmp_path / "top", options=every)
+    assert [event.id for event in events_in(frame)] == ["top", "top/below"]
+    with pytest.raises(BuildError, match=r"the files of .* are in folders within it"):
+        read_events(spark, tmp_path)
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(BuildError, match="empty has no files"):
+        read_events(spark, tmp_path / "empty")
+
+
+def test_a_path_is_one_path(spark: Any, tmp_path: Path) -> None:
+    paths: Any = [tmp_path / "a.jsonl", tmp_path / "b.jsonl"]
+    with pytest.raises(BuildError, match="a path cannot be list"):
+        read_events(spark, paths)

@@ -11,7 +11,7 @@ from likewise.events.formats.parquet import parquet_batches
 from likewise.events.guessing import guess_mapping
 from likewise.events.instants import NO_TIME, TIME_UNITS, TimeRule, parse_instant, read_times, zone_of
 from likewise.events.mapping import COMMA, JOINED, RecordMapping
-from likewise.events.reading import look_at, read_batches, read_events
+from likewise.events.reading import holds_json_lines, look_at, read_batches, read_events
 from likewise.events.records import BadRecord, DeadLetters, OnError, RecordIntake
 from likewise.events.text.plurals import words_in
 from likewise.events.text.terms import normalise, words
@@ -44,6 +44,7 @@ __all__ = [
     "decode_lines",
     "encode_line",
     "guess_mapping",
+    "holds_json_lines",
     "instants",
     "iso_text",
     "look_at",

@@ -87,7 +87,9 @@ def _check_format(format: str) -> None:
     except re.error:
         raise BuildError(f"{format!r} names a part of the time twice", hint="such as %d/%m/%Y %H:%M") from None
     if not any(f"%{letter}" in format for letter in "YyGcx"):
-        raise BuildError(f"the time format {format!r} has no year", hint="date+clock joins a date and a time of day")
+        codes = "codes begin with %, such as %d.%m.%Y %H:%M" if "%" not in format else ""
+        hint = codes or "date+clock joins a date and a time of day"
+        raise BuildError(f"the time format {format!r} has no year", hint=hint)
 
 
 def parse_instant(field: str, value: object, *, zone: tzinfo = UTC, scale: Decimal | None = None) -> Instant:

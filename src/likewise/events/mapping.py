@@ -7,14 +7,14 @@ of id, time and theme; all others are attributes. It can be guessed, shown, save
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import InitVar, asdict, dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
-from likewise.errors import BuildError, InputError
+from likewise.errors import BuildError, InputError, named_options
 from likewise.events.event import Event, Value
-from likewise.events.instants import TimeRule
+from likewise.events.instants import TIME_UNITS, TimeRule
 from likewise.events.values import check_span, check_text, flatten
 
 COMMA: Final = "decimal comma"
@@ -39,8 +39,9 @@ class RecordMapping:
     are the fields to use, or a mapping from fields to attribute names; by default, all fields without another role.
     `constants` are attributes added to every event. `kinds` are the types of table columns whose look is misleading.
     `time_format` is a `strptime` format for times that are neither ISO 8601 nor numbers, or the unit of numbers (`s`,
-    `ms`, `us`, `ns`); `zone` applies to times without a time zone. Both may be mappings from time fields, with `*` for
-    all others. A time or end in two fields is named by both, `date+clock`: their texts are joined by a space.
+    `ms`, `us`, `ns`; alias `time_unit`); `zone` applies to times without a time zone. Both may be mappings from time
+    fields, with `*` for all others. A time or end in two fields is named by both, `date+clock`: their texts are joined
+    by a space.
 
     >>> mapping = RecordMapping(time="ts", attributes={"deviceId": "device", "temp": "temperature"})
     >>> mapping.event({"deviceId": "t1", "ts": 1, "temp": [21.5, None], "rssi": -70}, default_id="e1").tuples
@@ -66,8 +67,11 @@ class RecordMapping:
     """If false, roles without a field are guessed from the first records."""
     undivided: Sequence[str] = ()
     """Time fields whose own name contains a `+`, if the fields of the source are known."""
+    time_unit: InitVar[str | None] = None
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, time_unit: str | None) -> None:
+        if time_unit is not None:
+            self._set_unit(time_unit)
         for column, kind in self.kinds.items():
             if kind not in KINDS:
                 raise BuildError(f"column {column!r} cannot be of kind {kind!r}", hint=f"one of {', '.join(KINDS)}")
@@ -89,6 +93,13 @@ class RecordMapping:
         assert all(
             self.rule_of(name) is not None for name in (ANY, *_fields_in(self.zone), *_fields_in(self.time_format))
         )
+
+    def _set_unit(self, unit: str) -> None:
+        if self.time_format is not None:
+            raise BuildError("time_format and time_unit are two names of one thing", hint="give one of them")
+        if unit not in TIME_UNITS:
+            raise BuildError(f"times have no unit {unit!r}", hint=f"one of {', '.join(TIME_UNITS)}")
+        object.__setattr__(self, "time_format", unit)
 
     @cached_property
     def _rules(self) -> dict[str, TimeRule]:
@@ -321,6 +332,9 @@ class RecordMapping:
         """A field, with its time format if it has one."""
         form = _of_field(self.time_format, name) if name in self.times else None
         return name if form is None else f"{name} ({form})"
+
+
+RecordMapping.__init__ = named_options(RecordMapping.__init__)  # type: ignore[method-assign]  # a misspelt field has a hint
 
 
 def _listed(names: str | Sequence[str] | None) -> tuple[str, ...]:

@@ -32,7 +32,8 @@ FORMATS: Final = (
     *("jsonl", "json", "csv", "parquet", "avro", "logfmt", "syslog"),
     *("cloudevents", "ntriples", "turtle"),
 )
-"""`json` is one document: a record or an array of records. `cloudevents` is a document or lines. `csv` includes TSV."""
+"""`json` is a record or an array of records in one document, or lines. `cloudevents` is a document or lines. `csv`
+includes TSV."""
 
 MAPPED: Final = FORMATS[:7]
 """Formats of records that may be read by a mapping."""
@@ -304,8 +305,10 @@ def _documents(stream: BinaryIO, reading: _Reading, *, cloud: bool) -> Iterator[
     if not data.strip():
         return
     if data.lstrip()[:1] != b"[":
-        form = EventForm() if cloud else reading.form(_values([data]))
-        yield from _admit(data, 1, intake, form, cloud=cloud)
+        parts = _json_lines(data) or [(1, data)]
+        form = EventForm() if cloud else reading.form(_values([raw for _, raw in parts[:SAMPLE]]))
+        for number, raw in parts:
+            yield from _admit(raw, number, intake, form, cloud=cloud)
         return
     try:
         documents = _decode_documents(data)
@@ -315,6 +318,32 @@ def _documents(stream: BinaryIO, reading: _Reading, *, cloud: bool) -> Iterator[
     form = EventForm() if cloud else reading.form(_values([bytes(raw) for raw in documents[:SAMPLE]]))
     for number, raw in _with_line_numbers(data, documents):
         yield from _admit(raw, number, intake, form, cloud=cloud)
+
+
+def _json_lines(data: bytes) -> list[tuple[int, bytes]]:
+    r"""The lines of a document with their numbers, if it is JSON lines after all, as Spark writes `.json`.
+
+    >>> _json_lines(b'{"a": 1}\n{"a": 2}\n'), _json_lines(b'{"a":\n 1}'), _json_lines(b'{"a": 1}\n')
+    ([(1, b'{"a": 1}'), (2, b'{"a": 2}')], [], [])
+    """
+    if not _are_json_lines(data):
+        return []
+    return [(number, line) for number, line in enumerate(data.split(b"\n"), 1) if line.strip()]
+
+
+def holds_json_lines(path: Path | str) -> bool:
+    """Whether a file, compressed or not, begins with a line that is a record, no CloudEvent, and more lines follow."""
+    with open_source(path, name=source_name(path)) as stream:
+        start = head(stream)
+    return _are_json_lines(start) and not _is_cloudevent(start)
+
+
+def _are_json_lines(start: bytes) -> bool:
+    end = start.find(b"\n")
+    try:
+        return end > 0 and not start[end:].isspace() and isinstance(parse_json(start[:end]), dict)
+    except InputError:
+        return False
 
 
 def _values(documents: list[bytes]) -> list[object]:

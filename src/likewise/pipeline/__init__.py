@@ -1,7 +1,7 @@
 """Everything that runs on Spark: corpora to spaces, events to matches, streams to detections."""
 
 from likewise.pipeline.background import BackgroundChoice, background_of
-from likewise.pipeline.detection.batch import LikewiseWarning, detect
+from likewise.pipeline.detection.batch import detect
 from likewise.pipeline.events.frame import EVENTS_SCHEMA, Keep
 from likewise.pipeline.events.read import decode_records, read_events
 from likewise.pipeline.events.table import events_from_columns
@@ -10,7 +10,7 @@ from likewise.pipeline.joins.join import Names, join_by_meaning
 from likewise.pipeline.joins.sql import Spaces, register_related
 from likewise.pipeline.joins.tables import join_tables
 from likewise.pipeline.matching import match
-from likewise.pipeline.options import Span, Subscriptions, microseconds
+from likewise.pipeline.options import LikewiseWarning, Span, Subscriptions, microseconds
 from likewise.pipeline.session import Listener, spark_session, watch
 from likewise.pipeline.spaces.build import build_space
 from likewise.pipeline.spaces.corpora import FORMATS, Corpus, Format

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pyarrow as pa
 
-from likewise.errors import BuildError
+from likewise.errors import BuildError, named_options
 from likewise.events import BatchColumns, EventColumns
 from likewise.matching import EventScores, Match, Matcher
 from likewise.pipeline.background import BackgroundChoice, given_background, informed
@@ -18,7 +18,7 @@ from likewise.pipeline.events.frame import Keep, column, watermark_of, written
 from likewise.pipeline.events.keep import kept_fields
 from likewise.pipeline.events.table import with_fields
 from likewise.pipeline.events.transfer import Batches, over_events, with_watermark
-from likewise.pipeline.options import Subscriptions, check_frame, glossary_text, interests, named_options
+from likewise.pipeline.options import Subscriptions, check_frame, glossary_text, interests
 from likewise.recipe import Interests, Recipe
 
 if TYPE_CHECKING:

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from datetime import timedelta
-from difflib import get_close_matches
-from functools import wraps
-from inspect import signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from likewise.errors import BuildError, InputError
 from likewise.language import parse_duration, write_header
@@ -24,34 +21,9 @@ Span: TypeAlias = str | timedelta
 Subscriptions: TypeAlias = "Interests | DataFrame"
 """All forms of `Interests`, or a DataFrame with the columns `subscription` and, if they have names, `name`."""
 
-P = ParamSpec("P")
-R = TypeVar("R")
 
-
-def named_options(function: Callable[P, R]) -> Callable[P, R]:
-    """A function whose unknown options are a `TypeError` that names the nearest known one.
-
-    >>> @named_options
-    ... def match(*, threshold=0.5):
-    ...     return threshold
-    >>> match(treshold=1)
-    Traceback (most recent call last):
-    ...
-    TypeError: match() got an unexpected keyword argument 'treshold'. Did you mean 'threshold'?
-    """
-    known = [name for name in signature(function).parameters if name != "self"]
-    title = function.__qualname__.removesuffix(".__init__")
-
-    @wraps(function)
-    def checked(*arguments: P.args, **options: P.kwargs) -> R:
-        for name in options:
-            if name not in known:
-                near = get_close_matches(name, known, n=1)
-                more = f" Did you mean {near[0]!r}?" if near else f" It takes {', '.join(known)}."
-                raise TypeError(f"{title}() got an unexpected keyword argument {name!r}.{more}")
-        return function(*arguments, **options)
-
-    return checked
+class LikewiseWarning(UserWarning):
+    """Something was left out, or is slow, that may not be meant so."""
 
 
 def glossary_text(path: str | Path | None, *, measure: str | None = None) -> str | None:
@@ -109,7 +81,7 @@ def interests(subscriptions: Any) -> Any:
     """Subscriptions as a recipe takes them; those of a DataFrame are collected."""
     columns = getattr(subscriptions, "columns", None)
     if columns is None or not hasattr(subscriptions, "collect"):
-        if not isinstance(subscriptions, str | Path | Iterable):
+        if columns is not None or not isinstance(subscriptions, str | Path | Iterable):
             kind = type(subscriptions).__name__
             raise BuildError(f"subscriptions cannot be {kind}", hint="a text, a path, a list, a mapping or a DataFrame")
         if isinstance(subscriptions, Mapping):

@@ -14,8 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from likewise.errors import BuildError, LikewiseError, MissingError
-from likewise.pipeline.options import named_options
+from likewise.errors import BuildError, LikewiseError, MissingError, named_options
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

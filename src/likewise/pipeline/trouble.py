@@ -12,8 +12,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from likewise.errors import InputError, LikewiseError, SpaceError
-from likewise.pipeline.options import named_options
+from likewise.errors import InputError, LikewiseError, SpaceError, named_options
 from likewise.recipe import space_digest, space_paths
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from likewise.composite import BUCKETS, Composer, Detection, Rendezvous
-from likewise.errors import BuildError
+from likewise.errors import BuildError, named_options
 from likewise.events import Instant
 from likewise.pipeline.background import BackgroundChoice, given_background, informed
 from likewise.pipeline.detection.parcels import ParcelReader
@@ -29,13 +29,13 @@ from likewise.pipeline.events.keep import kept_fields, opened
 from likewise.pipeline.events.refusals import refused
 from likewise.pipeline.events.transfer import over_events
 from likewise.pipeline.options import (
+    LikewiseWarning,
     Span,
     Subscriptions,
     check_frame,
     glossary_text,
     interests,
     microseconds,
-    named_options,
 )
 from likewise.pipeline.session import PARTITIONS, UNTOUCHED, jvm_thread, local_cores
 from likewise.pipeline.streaming.subscriptions import FixedRecipe, RecipeSource, SubscriptionTable
@@ -265,10 +265,6 @@ def _warn(counts: Mapping[str, int]) -> None:
             LikewiseWarning,
             stacklevel=2,
         )
-
-
-class LikewiseWarning(UserWarning):
-    """Events were left out that may have been meant to take part."""
 
 
 @dataclass(slots=True)

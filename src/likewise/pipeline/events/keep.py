@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from likewise.errors import BuildError
 from likewise.pipeline.events.frame import EVENT_COLUMNS, Keep, folding
-from likewise.pipeline.events.table import UNSENDABLE, kept_columns
+from likewise.pipeline.events.table import UNSENDABLE, keep_names, kept_columns
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -30,8 +30,10 @@ def kept_fields(events: DataFrame, keep: Keep, *, taken: Sequence[str]) -> Struc
     from pyspark.sql.types import StructField, StructType
 
     fold = folding(events)
-    chosen = [name for name in events.columns if fold(name) not in EVENT_COLUMNS] if keep == "*" else keep
-    names = kept_columns(chosen, events.columns, taken=taken, fold=fold) if keep else []
+    chosen = keep_names(keep)
+    if chosen == ["*"]:
+        chosen = [name for name in events.columns if fold(name) not in EVENT_COLUMNS]
+    names = kept_columns(chosen, events.columns, taken=taken, fold=fold)
     fields = [StructField(name, events.schema[name].dataType) for name in names]
     for field in fields:
         kind = field.dataType.simpleString()

@@ -7,6 +7,7 @@ A record that is not an event becomes a row with only a `flaw`, so it can neithe
 from __future__ import annotations
 
 import io
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,14 +15,24 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import pyarrow as pa
 
-from likewise.errors import BuildError, InputError
-from likewise.events import SYSLOG_MAPPING, BadRecord, Event, OnError, RecordMapping, decode_lines, instants, zone_of
+from likewise.errors import BuildError, InputError, named_options
+from likewise.events import (
+    SYSLOG_MAPPING,
+    BadRecord,
+    Event,
+    OnError,
+    RecordMapping,
+    decode_lines,
+    holds_json_lines,
+    instants,
+    zone_of,
+)
 from likewise.events import read_events as read_source
 from likewise.pipeline.events.frame import EVENTS_SCHEMA, Keep, batch_of
 from likewise.pipeline.events.scan import CsvTable, csv_events, parquet_origin, row_id
 from likewise.pipeline.events.table import bound, check_mapping, events_from_columns
 from likewise.pipeline.events.transfer import EventOrigin, as_events, remember, remember_peek
-from likewise.pipeline.options import named_options
+from likewise.pipeline.options import LikewiseWarning
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -82,9 +93,14 @@ def read_events(
     """
     if columns is not None:
         check_mapping(columns)
-    chosen = _guess(str(path)) if format == "auto" else format
+    _check_path(path)
+    given = {key: str(value) for key, value in (options or {}).items()}
+    deep = any(key.lower() == "recursivefilelookup" and value.lower() == "true" for key, value in given.items())
+    chosen = _guess(str(path), deep=deep) if format == "auto" else format
     if chosen not in FORMATS:
         raise BuildError(f"unknown format {format!r}", hint=f"one of auto, {', '.join(FORMATS)}")
+    if not deep:
+        _warn_of_folders(Path(path))
     if keep and chosen not in _TABLES:
         raise BuildError(f"{chosen} records have no columns to keep", hint="leave out keep")
     if columns is not None and chosen not in (*_TABLES, *_RECORDS):
@@ -96,7 +112,6 @@ def read_events(
         raise BuildError(f"{chosen} records need to know which fields make an event", hint=hint)
     if columns is None and chosen == "syslog":
         columns = SYSLOG_MAPPING
-    given = {key: str(value) for key, value in (options or {}).items()}
 
     def read(*, stream: bool) -> DataFrame:
         if chosen == "broker":
@@ -118,6 +133,12 @@ def read_events(
         if error.getCondition() != "PATH_NOT_FOUND":
             raise
         raise InputError("no such file or folder", source=str(path), hint="check the path") from None
+
+
+def _check_path(path: object) -> None:
+    if not isinstance(path, str | Path):
+        hint = "a file, a folder or a pattern, such as in/*.jsonl; `union` joins the events of several"
+        raise BuildError(f"a path cannot be {type(path).__name__}", hint=hint)
 
 
 def _broker_log(spark: SparkSession, database: str, *, stream: bool, stamp: bool, options: dict[str, str]) -> DataFrame:
@@ -331,24 +352,49 @@ def _fold(spark: SparkSession) -> Callable[[str], str]:
     return str if spark.conf.get("spark.sql.caseSensitive", "false") == "true" else str.lower
 
 
-def _guess(path: str) -> str:
-    """The format by the suffix of a file, or by those of the files in a folder."""
+def _guess(path: str, *, deep: bool = False) -> str:
+    """The format by the suffix of a file, or by those of the files that Spark reads in a folder."""
     known = "broker" if path.startswith(("postgresql://", "postgres://")) else _suffix_format(path.rstrip("/"))
+    folder = Path(path)
+    if known is not None and not folder.is_dir():
+        return _split(known, folder)
+    files = [file for file in folder.rglob("*") if file.is_file() and not _is_hidden(file.relative_to(folder))]
+    read = [file for file in files if deep or all("=" in part for part in file.relative_to(folder).parts[:-1])]
+    kinds = {kind: file for file in read for kind in (_suffix_format(file.name),) if kind is not None}
+    if len(kinds) == 1:
+        return _split(*kinds.popitem())
     if known is not None:
         return known
-    folder = Path(path)
-    files = (file.name for file in folder.rglob("*") if file.is_file() and not _is_hidden(file.relative_to(folder)))
-    kinds = {kind for kind in map(_suffix_format, files) if kind is not None} if folder.is_dir() else set()
-    if len(kinds) == 1:
-        return kinds.pop()
     if "://" not in path and not folder.exists():
         raise InputError("no such file or folder", source=path, hint="check the path")
-    why = (
-        f"{path} has files of several formats: {', '.join(sorted(kinds))}"
-        if kinds
-        else f"the format of {path} is not known from its name"
-    )
-    raise BuildError(why, hint=f"give format=, one of {', '.join(FORMATS)}")
+    if files and not read:
+        raise BuildError(f"the files of {path} are in folders within it", hint=_DEEP)
+    why = f"the format of {path} is not known from its name" if read or not folder.is_dir() else f"{path} has no files"
+    if kinds:
+        why = f"{path} has files of several formats: {', '.join(sorted(kinds))}"
+    tables = "; for any other table, events_from_columns(spark.read…, mapping)"
+    raise BuildError(why, hint=f"give format=, one of {', '.join(FORMATS)}{tables}")
+
+
+def _split(kind: str, file: Path) -> str:
+    """`jsonl` for a `.json` file of lines, as Spark writes them, because lines can be split between tasks."""
+    return "jsonl" if kind == "json" and file.is_file() and holds_json_lines(file) else kind
+
+
+_DEEP: Final = "options={'recursiveFileLookup': 'true'} reads them too"
+
+
+def _warn_of_folders(path: Path) -> None:
+    """Warn of folders within a folder: Spark reads only those that are named like `day=1`."""
+    if path.is_dir():
+        skipped = sorted(
+            inner.name
+            for inner in path.iterdir()
+            if "=" not in inner.name and not _is_hidden(Path(inner.name)) and inner.is_dir() and any(inner.iterdir())
+        )
+        if skipped:
+            text = f"Spark does not read the folders in {path}: {', '.join(skipped[:3])}; {_DEEP}"
+            warnings.warn(text, LikewiseWarning, stacklevel=4)
 
 
 def _is_hidden(path: Path) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, tzinfo
 from difflib import get_close_matches
@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from likewise.errors import BuildError
+from likewise.errors import BuildError, named_options
 from likewise.events import (
     JOINED,
     NO_TIME,
@@ -58,7 +58,6 @@ from likewise.pipeline.events.frame import (
     watermark_of,
 )
 from likewise.pipeline.events.transfer import Batches, Decoded, EventOrigin, SentColumns, remember, with_watermark
-from likewise.pipeline.options import named_options
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -237,6 +236,17 @@ def with_computed(table: DataFrame, computed: Mapping[str, Column] | None) -> Da
     return wider
 
 
+def keep_names(keep: object) -> list[str]:
+    """The columns that `keep` names; a list of names, or a single one."""
+    keep = () if keep is None else keep
+    names = [keep] if isinstance(keep, str) or not isinstance(keep, Collection) else list(keep)
+    wrong = next((name for name in names if not isinstance(name, str)), "")
+    if not isinstance(wrong, str):
+        kind = type(wrong).__name__
+        raise BuildError(f"columns to keep are named by text, not by {kind}", hint='such as keep=["tenant"]')
+    return cast("list[str]", names)
+
+
 def kept_columns(
     keep: Keep, present: Sequence[str], *, taken: Sequence[str], fold: Callable[[str], str] = str
 ) -> list[str]:
@@ -246,9 +256,10 @@ def kept_columns(
     (['tenant'], ['tenant'])
     """
     ours = {fold(name) for name in taken}
-    if keep == "*":
+    names = keep_names(keep)
+    if names == ["*"]:
         return [name for name in present if fold(name) not in ours]
-    chosen = [_spelt(name, present, fold) for name in ([keep] if isinstance(keep, str) else keep)]
+    chosen = [_spelt(name, present, fold) for name in names]
     for name in chosen:
         if name not in present:
             root = _spelt(_path_steps(name)[0], present, fold)

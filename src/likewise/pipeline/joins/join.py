@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from likewise.errors import BuildError
+from likewise.errors import BuildError, named_options
 from likewise.pipeline.events.frame import column, folding
 from likewise.pipeline.joins.pairs import NEAR, SCORE, SMALL, NearColumn, TermPairs, WhyTask
 from likewise.pipeline.joins.rivals import one_to_one
 from likewise.pipeline.joins.sql import WHY, Meaning, Spaces
-from likewise.pipeline.options import check_frame, glossary_text, named_options
+from likewise.pipeline.options import check_frame, glossary_text
 from likewise.semantics.nearest import TAG, Bar, Pairs
 
 if TYPE_CHECKING:

@@ -16,9 +16,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from likewise.errors import BuildError
+from likewise.errors import BuildError, named_options
 from likewise.events import TupleTable, theme_numbers
-from likewise.pipeline.options import glossary_text, named_options
+from likewise.pipeline.options import glossary_text
 from likewise.recipe import once, space_paths
 from likewise.semantics import Competitors, Glossary, Measure, Space, measure, needs_space
 from likewise.semantics.nearest import Theme

@@ -9,12 +9,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from likewise.errors import BuildError
+from likewise.errors import BuildError, named_options
 from likewise.pipeline.joins.join import how_of, new_names
 from likewise.pipeline.joins.rivals import margins, scoring
 from likewise.pipeline.joins.rivals import one_to_one as settle
 from likewise.pipeline.joins.sql import ARROW_WHY, reasons
-from likewise.pipeline.options import named_options
 from likewise.semantics import Measure
 from likewise.semantics.nearest import CHUNK, Bar, Pairs, near_pairs
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from likewise.pipeline.options import named_options
+from likewise.errors import named_options
 from likewise.pipeline.spaces.corpora import Corpus
 from likewise.pipeline.trouble import failures_of
 from likewise.semantics import SpaceWriter

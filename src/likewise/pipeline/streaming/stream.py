@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from likewise.composite import BUCKETS
-from likewise.errors import BuildError
+from likewise.errors import BuildError, named_options
 from likewise.events import Event, RecordMapping
 from likewise.matching import Background
 from likewise.pipeline.background import KeptSample, peeked
@@ -25,7 +25,7 @@ from likewise.pipeline.events.frame import Keep
 from likewise.pipeline.events.read import decode_records, read_events
 from likewise.pipeline.events.transfer import dead_letters, remember_peek
 from likewise.pipeline.matching import match_with
-from likewise.pipeline.options import Span, Subscriptions, check_frame, interests, microseconds, named_options
+from likewise.pipeline.options import Span, Subscriptions, check_frame, glossary_text, interests, microseconds
 from likewise.pipeline.session import jvm_thread
 from likewise.pipeline.streaming.sinks import Sink
 from likewise.pipeline.streaming.subscriptions import FixedRecipe, RecipeSource, SubscriptionTable
@@ -227,11 +227,13 @@ class Stream:
     """A stream ready to start: its events, its subscriptions, and the sink of its results.
 
     `source` is subscriptions in any form that `match` takes, a `Recipe`, or a `SubscriptionTable` that may change while
-    the stream runs. `trigger` is Spark's: `{"availableNow": True}` processes the events that are there and ends,
-    `{"processingTime": "5 seconds"}` runs until it is stopped. `heartbeat` advances the event time of a live feed with
-    the clock, and `keep` names columns of the input that the results have too (see `detect`). By default, the stream
-    samples a background from its first micro-batches, or, for detection, from the events that are there when it first
-    starts. A background may be given instead, None switches it off, and one that the recipe has is kept.
+    the stream runs. `spaces`, `measure`, `approach`, `threshold` and `glossary` are those of `match`; a `Recipe` or a
+    `SubscriptionTable` has its own. `trigger` is Spark's: `{"availableNow": True}` processes the events that are there
+    and ends, `{"processingTime": "5 seconds"}` runs until it is stopped. `lateness` has the alias `watermark`,
+    `heartbeat` advances the event time of a live feed with the clock, and `keep` names columns of the input that the
+    results have too (see `detect`). By default, the stream samples a background from its first micro-batches, or, for
+    detection, from the events that are there when it first starts. A background may be given instead, None switches it
+    off, and one that the recipe has is kept.
     """
 
     events: DataFrame
@@ -249,8 +251,16 @@ class Stream:
     heartbeat: Span | None = None
     keep: Keep = ()
     background: Background | Literal["stream"] | None = "stream"
+    spaces: str | Path | Sequence[str | Path] = ()
+    measure: str | None = None
+    approach: str | None = None
+    threshold: float | None = None
+    glossary: str | Path | None = None
+    watermark: Span | None = None
 
     def __post_init__(self) -> None:
+        if self.lateness is not None and self.watermark is not None:
+            raise BuildError("lateness and watermark are two names of one thing", hint="give one of them")
         if not callable(self.sink):
             raise BuildError(f"a sink cannot be {self.sink!r}", hint="such as FileSink('matches')")
         if self.what not in (None, "matches", "detections"):
@@ -291,11 +301,23 @@ class Stream:
 
     def _recipes(self) -> FixedRecipe | SubscriptionTable:
         """The source of subscriptions, with the background if one was given."""
-        source = self.source
-        if not isinstance(source, FixedRecipe | SubscriptionTable):
-            source = FixedRecipe(source if isinstance(source, Recipe) else Recipe.of(interests(source)))
+        source = self._source()
         given = isinstance(self.background, Background) and source.current().may_learn
         return source.informed(self.background) if given else source  # type: ignore[arg-type]  # a Background, as checked
+
+    def _source(self) -> FixedRecipe | SubscriptionTable:
+        """The subscriptions, with the options of their meaning."""
+        source: Any = self.source
+        options = {"approach": self.approach, "threshold": self.threshold, "glossary": self.glossary}
+        if isinstance(source, FixedRecipe | SubscriptionTable | Recipe):
+            given = {"spaces": self.spaces or None, "measure": self.measure, **options}
+            for name, value in given.items():
+                if value is not None:
+                    kind = type(source).__name__
+                    raise BuildError(f"a {kind} has its own options, so {name} cannot be given", hint="give it to that")
+            return FixedRecipe(source) if isinstance(source, Recipe) else source
+        options["glossary"] = glossary_text(self.glossary, measure=self.measure)
+        return FixedRecipe(Recipe.of(interests(source), measure=self.measure, spaces=self.spaces, options=options))
 
     def _sample(
         self, source: FixedRecipe | SubscriptionTable, places: Places, *, first: Callable[[], list[Event]]
@@ -317,7 +339,7 @@ class Stream:
 
     def _options(self) -> DetectOptions:
         return DetectOptions(
-            lateness=microseconds(self.lateness),
+            lateness=microseconds(self.lateness if self.watermark is None else self.watermark),
             buckets=self.buckets,
             spread=self.spread,
             max_ahead=microseconds(self.max_ahead),
