@@ -26,7 +26,7 @@ from likewise.matching import Matcher
 from likewise.pipeline import dead_letters, detect, match, read_events
 from likewise.pipeline.events.frame import batch_of, events_of
 from likewise.pipeline.events.scan import BETWEEN, CsvTable, LineStep, cells_of, read_share, row_id
-from likewise.pipeline.events.table import TableStep
+from likewise.pipeline.events.table_step import TableStep
 from likewise.pipeline.events.transfer import event_rows
 
 HEADER = ["id", "when", "until", "tags", "temp", "place"]

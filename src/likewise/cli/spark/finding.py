@@ -63,7 +63,7 @@ def match_on_spark(job: SparkJob, subscriptions: Iterable[Subscription], **optio
 def detect_on_spark(job: SparkJob, patterns: Iterable[Subscription], **options: Any) -> None:
     """`likewise detect --spark`."""
     from likewise.pipeline import detect
-    from likewise.pipeline.events.refusals import refused
+    from likewise.pipeline.events.transfer import refused
 
     def find(frame: DataFrame) -> tuple[int, DataFrame]:
         found = detect(frame, patterns, **options)
@@ -160,7 +160,7 @@ def _detection(row: Row) -> Detection:
 def _reject(letters: DataFrame, rejects: Rejects) -> None:
     """Hand over what is no event, and what detection could not take."""
     from likewise.events import BadRecord
-    from likewise.pipeline.events.refusals import DETECTOR
+    from likewise.pipeline.events.transfer import DETECTOR
 
     for row in letters.toLocalIterator():
         take = rejects.refuse if row["source"] == DETECTOR else rejects

@@ -26,8 +26,7 @@ from likewise.pipeline.detection.parcels import ParcelReader
 from likewise.pipeline.detection.route import BATCH_SCHEMA, MOMENT, Members, RouteTask, make_composer
 from likewise.pipeline.events.frame import FLAW, Keep
 from likewise.pipeline.events.keep import kept_fields, opened
-from likewise.pipeline.events.refusals import refused
-from likewise.pipeline.events.transfer import over_events
+from likewise.pipeline.events.transfer import over_events, refused
 from likewise.pipeline.options import (
     LikewiseWarning,
     Span,

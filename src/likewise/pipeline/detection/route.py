@@ -30,7 +30,7 @@ from likewise.language import Composite
 from likewise.matching import EventScores, Matcher
 from likewise.pipeline.detection.parcels import Numbers, TupleFacts, hit_texts, tuple_texts
 from likewise.pipeline.events.keep import marked
-from likewise.pipeline.events.refusals import NO_TIME, Flaw, record_of, sort_out
+from likewise.pipeline.events.transfer import NO_TIME, Flaw, record_of, sort_out
 from likewise.pipeline.streaming.subscriptions import RecipeSource, Versions
 from likewise.recipe import Recipe, once
 from likewise.semantics import Measure

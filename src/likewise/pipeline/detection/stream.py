@@ -32,9 +32,8 @@ from likewise.pipeline.detection.route import (
 )
 from likewise.pipeline.events.frame import FLAW, WATERMARK, watermark_of, with_metadata
 from likewise.pipeline.events.keep import declared
-from likewise.pipeline.events.refusals import letter
 from likewise.pipeline.events.table import with_fields
-from likewise.pipeline.events.transfer import over_events
+from likewise.pipeline.events.transfer import letter, over_events
 from likewise.pipeline.session import PARTITIONS, UNTOUCHED
 from likewise.pipeline.streaming.subscriptions import FixedRecipe, RecipeSource, Versions
 from likewise.recipe import Recipe
