@@ -296,8 +296,9 @@ def test_a_checkpoint_refuses_other_buckets_and_patterns_and_goes_on_with_its_ow
     write_files(inbox, [first], size=1)
     run(2)
     write_files(inbox, [second], size=1, first=1)
-    with pytest.raises(Exception, match="the checkpoint was made with buckets 2, and now it is 3"):
+    with pytest.raises(Exception, match="the checkpoint was made with buckets 2, and now it is 3") as error:
         run(3)
+    assert error.value.__notes__ == ["The reason: the checkpoint was made with buckets 2, and now it is 3"]
     with pytest.raises(Exception, match="the pattern 'pair' is another one than in the checkpoint"):
         run(2, PAIR.replace("30", "40"))
     run(2)
@@ -426,6 +427,27 @@ def test_matches_keep_the_watermark_of_their_events(spark: Any, tmp_path: Path, 
     windows = whole.groupBy(F.window("time", "10 seconds")).count().collect()
     assert 0 < len(windows) - len(counts) <= 2  # the last are still open
     assert set(counts) < set(windows)
+
+
+@pytest.mark.spark
+def test_a_view_of_a_stream_says_what_slows_it_down(spark: Any, tmp_path: Path) -> None:
+    """Queries in SQL are Spark's own, with the number of state stores that the session has."""
+    write_files(tmp_path / "in", trace(10), size=10)
+    found = detect(read_events(spark, tmp_path / "in", format="jsonl", stream=True), PAIR)
+    before = spark.conf.get(PARTITIONS)
+    try:
+        spark.conf.set(PARTITIONS, "200")
+        with pytest.warns(LikewiseWarning, match="200 state stores"):
+            found.where("probability > 0").createOrReplaceTempView("found")
+        spark.conf.set(PARTITIONS, "2")
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            found.createOrReplaceTempView("found")
+        counts = rows_of(spark.sql("select pattern, probability from found where probability > 0"), tmp_path)
+        assert len(counts) == detect(read_events(spark, tmp_path / "in", format="jsonl"), PAIR).count()
+    finally:
+        spark.conf.set(PARTITIONS, before)
+        spark.catalog.dropTempView("found")
 
 
 @pytest.mark.spark

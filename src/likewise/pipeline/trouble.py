@@ -6,8 +6,9 @@ import contextlib
 import errno
 import re
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import wraps
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -181,6 +182,33 @@ def _translated(error: Exception, source: str) -> LikewiseError:
     # A Python error of a worker comes with its traceback: the message is the last line.
     line = lines[-1] if "Traceback" in text and "Error" in lines[-1] else lines[0]
     return InputError(f"Spark failed: {line[:300]}; nothing was written", source=source)
+
+
+def with_reasons(start: Callable[..., Any]) -> Callable[..., Any]:
+    """A start of a query whose errors end with the reason, which is otherwise lost in Spark's pages."""
+
+    @wraps(start)
+    def started(*arguments: Any, **named: Any) -> Any:
+        query = start(*arguments, **named)
+        for name in ("awaitTermination", "processAllAvailable"):
+            setattr(query, name, _with_reason(getattr(query, name)))
+        return query
+
+    return started
+
+
+def _with_reason(wait: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(wait)
+    def waited(*arguments: Any, **named: Any) -> Any:
+        from pyspark.errors import PySparkException
+
+        try:
+            return wait(*arguments, **named)
+        except PySparkException as error:
+            error.add_note(f"The reason: {stream_failure(str(error))}")
+            raise
+
+    return waited
 
 
 def stream_failure(text: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import time
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache, wraps
@@ -34,8 +35,10 @@ from likewise.pipeline.events.frame import FLAW, WATERMARK, watermark_of, with_m
 from likewise.pipeline.events.keep import declared
 from likewise.pipeline.events.table import with_fields
 from likewise.pipeline.events.transfer import letter, over_events
+from likewise.pipeline.options import LikewiseWarning
 from likewise.pipeline.session import PARTITIONS, UNTOUCHED
 from likewise.pipeline.streaming.subscriptions import FixedRecipe, RecipeSource, Versions
+from likewise.pipeline.trouble import with_reasons
 from likewise.recipe import Recipe
 
 if TYPE_CHECKING:
@@ -458,11 +461,21 @@ def _passing(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
             )
         if len(held) > 1:
             raise twice_detected()
+        if name.endswith("TempView"):
+            _warn_of_stores(arguments[0])
         made = method(*arguments, **named)
         streams = isinstance(made, DataFrame) and made.isStreaming
         return watched(made, held) if streams or type(made).__name__ == GROUPS else made
 
     return call
+
+
+def _warn_of_stores(frame: DataFrame) -> None:
+    if frame.sparkSession.conf.get(PARTITIONS) == UNTOUCHED:
+        text = (
+            f"a query over this view has {UNTOUCHED} state stores and is slow; set {PARTITIONS} to the number of cores"
+        )
+        warnings.warn(text, LikewiseWarning, stacklevel=3)
 
 
 def detections_in(part: object) -> frozenset[int]:
@@ -524,7 +537,8 @@ class WatchedFrame(WatchedGroups):
         """Spark's writer; the queries that it starts have as many state stores as there are cores."""
         writer = super().writeStream  # type: ignore[misc]  # that of the frame which is watched
         for name in ("start", "toTable"):
-            setattr(writer, name, with_few_stores(self.sparkSession, getattr(writer, name)))  # type: ignore[attr-defined]  # as above
+            started = with_few_stores(self.sparkSession, getattr(writer, name))  # type: ignore[attr-defined]  # as above
+            setattr(writer, name, with_reasons(started))
         return writer
 
 
