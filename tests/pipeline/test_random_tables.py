@@ -23,11 +23,12 @@ pytest.importorskip("pyspark")
 
 from likewise.events import RecordMapping, value_of_text
 from likewise.pipeline import events_from_columns
+from likewise.pipeline.events.frame import EVENT_COLUMNS
 
 pytestmark = pytest.mark.spark
 
 TABLES = int(os.environ.get("LIKEWISE_TABLES", "4"))
-USUAL = 29
+USUAL = 34
 SEED = int(os.environ.get("LIKEWISE_SEED", USUAL))
 ROWS = 12
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -60,7 +61,7 @@ LEAVES: dict[str, Callable[[Random], Any]] = {
     "bigint": lambda random: random.randrange(-(2**63), 2**63),
     "float": lambda random: random.choice([math.nan, 0.0, -0.0, random.randrange(-800, 800) / 8]),
     "double": lambda random: random.choice(
-        [math.nan, 1e300, 5e-324, *(random.uniform(-9, 9) for _ in range(9)), -math.inf]
+        [math.nan, 1e300, 5e-324, *(random.uniform(-9, 9) for _ in range(9)), -math.inf, math.inf]
     ),
     "decimal(12,3)": lambda random: Decimal(random.randrange(-(10**11), 10**11)).scaleb(-3),
     "decimal(38,0)": lambda random: Decimal(random.randrange(10**18)),
@@ -232,8 +233,8 @@ def themes(maker: TableMaker) -> Role:
     return kind, values, plain, {}
 
 
-def random_table(maker: TableMaker) -> tuple[str, list[tuple[Any, ...]], RecordMapping, list[Any]]:
-    """A schema, rows, a mapping, and for each row what it is: id, time, theme, tuples, and why it is no event."""
+def random_table(maker: TableMaker) -> tuple[str, list[tuple[Any, ...]], RecordMapping, list[str], list[Any]]:
+    """A schema, rows, a mapping, columns to keep, and what each row is: id, time, theme, tuples, why it is no event."""
     names = maker.random.sample(NAMES, maker.random.randint(8, 16))
     drawn = [maker.kind() for _ in names]
     kinds = [kind for kind, _ in drawn]
@@ -255,15 +256,25 @@ def random_table(maker: TableMaker) -> tuple[str, list[tuple[Any, ...]], RecordM
     arguments["kinds"] = {name: kind for name, kind in readings.items() if kind}
     maker.seen.update(f"kind {kind}" for kind in arguments["kinds"].values())
     chosen = {names[at]: names[at] for at in plain}
+    paths: dict[str, tuple[str, str]] = {}
     if maker.pick("attributes chosen", True, False):
         picked = maker.random.sample(plain, 3)
         chosen = {names[at]: maker.random.choice([names[at], f"renamed {at}"]) for at in picked}
-        arguments["attributes"] = chosen
+        within = [at for at in plain if kinds[at].startswith(("struct<", "array<struct<"))]
+        for at in maker.random.sample(within, min(2, len(within))):
+            sort, _, rest = kinds[at].partition("struct<`")
+            paths[f"field of {sort or 'struct'}"] = (names[at], rest.partition("`")[0])
+        arguments["attributes"] = chosen | {quoted(*path): called for called, path in paths.items()}
+        maker.seen.update(list(paths))
+    free = [at for at in plain if names[at] not in EVENT_COLUMNS]
+    kept = maker.random.sample(free, 2) if maker.pick("columns kept", True, False) else []
     rows = list(zip(*columns, strict=True))
     events = []
     for number, row in enumerate(rows):
         cells = dict(zip(names, row, strict=True))
         tuples = [pair for name, called in chosen.items() for pair in plainly(called, cells[name], readings.get(name))]
+        for called, (name, step) in paths.items():
+            tuples += plainly(called, inner_value(cells[name], step))
         key, time, theme = (roles[role][number] if role in roles else None for role in ("id", "time", "theme"))
         tests = {
             "the event has no attributes": not tuples,
@@ -275,7 +286,19 @@ def random_table(maker: TableMaker) -> tuple[str, list[tuple[Any, ...]], RecordM
         maker.seen["no event" if reason else "event"] += 1
         events.append((key, time, theme or [], tuples, reason))
     schema = ", ".join(f"`{name.replace('`', '``')}` {kind}" for name, kind in zip(names, kinds, strict=True))
-    return schema, rows, RecordMapping(**arguments), events
+    return schema, rows, RecordMapping(**arguments), [names[at] for at in kept], events
+
+
+def quoted(*steps: str) -> str:
+    """A path as Spark writes it."""
+    return ".".join(f"`{step.replace('`', '``')}`" for step in steps)
+
+
+def inner_value(value: Any, step: str) -> Any:
+    """A field of a struct, or of each struct in an array."""
+    if isinstance(value, list):
+        return [inner_value(each, step) for each in value]
+    return None if value is None else value[step]
 
 
 def leaves_of(kind: str) -> set[str]:
@@ -286,7 +309,8 @@ def leaves_of(kind: str) -> set[str]:
 FEATURES = {
     *LEAVES,
     *(f"null {kind}" for kind in LEAVES),
-    *("struct", "null struct", "empty array", "empty map", "nan", "-inf", "event", "no event"),
+    *("struct", "null struct", "empty array", "empty map", "nan", "-inf", "inf", "event", "no event"),
+    *("field of struct", "field of array<", "columns kept 0", "columns kept 1"),
     *("array of struct", "array of array", "array of map", "array of string", "null array of struct"),
     *(f"map by {key}" for key in KEYS),
     *(f"kind {kind}" for kind in KINDS if kind),
@@ -299,11 +323,14 @@ FEATURES = {
 def test_random_tables_are_read_as_a_plain_loop_reads_them(spark: Any) -> None:
     maker = TableMaker(Random(SEED))
     for number in range(TABLES):
-        schema, rows, mapping, wanted = random_table(maker)
-        found = events_from_columns(spark.createDataFrame(rows, schema), mapping).collect()
-        for row, (key, time, theme, tuples, reason), made in zip(rows, wanted, found, strict=True):
+        schema, rows, mapping, kept, wanted = random_table(maker)
+        table = spark.createDataFrame(rows, schema)
+        found = events_from_columns(table, mapping, keep=kept).collect()
+        beside = table.select(*map(quoted, kept)).collect() if kept else [()] * len(rows)
+        for row, (key, time, theme, tuples, reason), own, made in zip(rows, wanted, beside, found, strict=True):
             about = f"table {number}: {schema}\n{mapping}\n{row}"
             assert reason_of(made) == bare(reason), about
+            assert repr([made[name] for name in kept]) == repr(list(own)), about
             if reason is None:
                 read = [(entry.name, as_read(entry)) for entry in made.attributes]
                 assert sorted(map(repr, read)) == sorted(map(repr, tuples)), about
