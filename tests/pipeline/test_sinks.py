@@ -10,8 +10,12 @@ import pytest
 
 pytest.importorskip("pyspark")
 
+from pyspark.sql import functions as F
+from tests.pipeline.traces import trace, write_files
+
 from likewise.delivery import Ledger
 from likewise.errors import BuildError, DeliveryError
+from likewise.pipeline import detect, match, read_events
 from likewise.pipeline.streaming.sinks import ConsoleSink, FileSink, WebhookSink
 
 pytestmark = pytest.mark.spark
@@ -79,3 +83,35 @@ def test_the_console_shows_json_lines(rows: Any, capsys: pytest.CaptureFixture[s
 def test_files_are_parquet_or_json() -> None:
     with pytest.raises(BuildError, match="cannot be"):
         FileSink("x", format="xml")
+
+
+@pytest.mark.parametrize("kind", ["json", "orc", "csv", "table", "memory"])
+@pytest.mark.parametrize("what", ["matches", "detections"])
+def test_any_sink_of_spark_takes_matches_and_detections(spark: Any, tmp_path: Path, what: str, kind: str) -> None:
+    """CSV has only flat columns, so lists are written as JSON."""
+    write_files(tmp_path / "in", trace(12), size=12)
+
+    def found(*, stream: bool) -> Any:
+        events = read_events(spark, tmp_path / "in", format="jsonl", stream=stream)
+        if what == "matches":
+            return match(events, "s: {type = a}").withColumn("mapping", F.to_json("mapping"))
+        pair = "p: {type = a} as x then {type = b} as y within 30 seconds"
+        return detect(events, pair, buckets=1).withColumn("events", F.to_json("events"))
+
+    out, name = str(tmp_path / "out"), f"{what}_{kind}"
+    writer = found(stream=True).writeStream.option("checkpointLocation", str(tmp_path / "state"))
+    writer = writer.trigger(availableNow=True)
+    if kind == "table":
+        query = writer.option("path", out).toTable(name)
+    elif kind == "memory":
+        query = writer.format("memory").queryName(name).start()
+    else:
+        query = writer.format(kind).option("path", out).start()
+    query.awaitTermination()
+    wanted = found(stream=False)
+    written = spark.table(name) if kind in ("table", "memory") else spark.read.schema(wanted.schema).load(out, kind)
+    try:
+        assert sorted(map(str, written.collect())) == sorted(map(str, wanted.collect())) != []
+    finally:
+        if kind == "table":
+            spark.sql(f"drop table {name}")
