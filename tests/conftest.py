@@ -43,6 +43,18 @@ def spark() -> Iterator[Any]:
 
 
 @pytest.fixture(scope="session")
+def wordnet() -> Any:
+    """The installed WordNet."""
+    from likewise.errors import MissingError
+    from likewise.semantics import WordNet
+
+    try:
+        return WordNet.load()
+    except MissingError as error:
+        pytest.skip(str(error))
+
+
+@pytest.fixture(scope="session")
 def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A shelf with the WordNet space, whole, built without Spark; for `LIKEWISE_SPACES`."""
     from likewise.errors import LikewiseError

@@ -1,4 +1,4 @@
-"""A tiny space whose words are few enough to count by hand, and the installed WordNet."""
+"""A tiny space whose words are few enough to count by hand."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from likewise.errors import MissingError
 from likewise.semantics import Space, WordNet, write_space
 from likewise.semantics.wordnet import files
 
@@ -32,14 +31,6 @@ def tiny_space(tmp_path_factory: pytest.TempPathFactory) -> Space:
     folder = tmp_path_factory.mktemp("spaces") / "tiny"
     write_space(folder, DOCUMENTS)
     return Space.open(folder)
-
-
-@pytest.fixture(scope="session")
-def wordnet() -> WordNet:
-    try:
-        return WordNet.load()
-    except MissingError as error:
-        pytest.skip(str(error))
 
 
 @pytest.fixture(scope="session")

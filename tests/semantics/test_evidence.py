@@ -24,6 +24,7 @@ from likewise.semantics.evidence import (
 )
 from likewise.semantics.evidence.features import HEADS, one_thread
 from likewise.semantics.evidence.lexical import WordRelation
+from likewise.semantics.evidence.model import WORDS_COMPARED
 
 
 @pytest.fixture(scope="module")
@@ -342,6 +343,35 @@ def test_little_speaks_against_a_name_that_says_little(plain: Evidence) -> None:
     assert sum(weight.bits for weight in said) == pytest.approx(-2.0)
 
 
+@pytest.mark.parametrize(
+    ("mine", "theirs", "related"),
+    [
+        ("room", "location", True),  # where
+        ("type", "signal", True),  # what
+        ("value", "level", True),  # a figure
+        ("type", "work area", False),  # what, where
+        ("location", "operator", False),  # where, who
+    ],
+)
+def test_attributes_of_one_role_may_be_meant_by_each_other(
+    plain: Evidence, mine: str, theirs: str, *, related: bool
+) -> None:
+    score = one(plain.for_attributes(), mine, theirs)
+    assert score >= 0.5 if related else score < 0.05
+    weights = plain.for_attributes().weights(mine, theirs)
+    assert score == pytest.approx(float(probability(np.array([sum(weight.bits for weight in weights)]))[0]), abs=1e-6)
+
+
+def test_a_figure_may_be_called_anything(plain: Evidence) -> None:
+    """A `reading` may be the measurement itself, so roles say nothing here, and the score is that of values."""
+    assert one(plain.for_attributes(), "reading", "measurement") == one(plain, "reading", "measurement")
+
+
+def test_roles_count_for_attributes_only(plain: Evidence) -> None:
+    """As values, a room and a hall are two places."""
+    assert one(plain, "room", "hall") < one(plain.for_attributes(), "room", "hall")
+
+
 def test_words_of_the_events_language_are_not_counted_as_nearer_to_its_term(wordnet: WordNet) -> None:
     """`porte de garage` and `porte de cave` are near each other because both are French."""
     places = {"garage door": 0, "porte de garage": 60, "porte de cave": 65, "cellar door": -50, "porte du jardin": 90}
@@ -370,7 +400,7 @@ def test_the_shipped_weights_are_a_small_readable_file_with_their_origin() -> No
     assert Model.from_text(text).to_text() == text
 
 
-@pytest.mark.parametrize("name", ["embedding", "esa", "aligned", "worst"])
+@pytest.mark.parametrize("name", ["embedding", "esa", *WORDS_COMPARED])
 def test_more_of_a_thing_never_speaks_less_for_a_pair(name: str) -> None:
     for weights in Model.shipped().shapes.values():
         bits = weights.bits.get(name, (0.0,))

@@ -20,6 +20,11 @@ BASE = TableMeasure(
         ("light on", "light off"): 0.95,
         ("open and closed doors", "closed door"): 0.8,
         ("desk 1", "desk 2"): 0.9,
+        ("machine turned on", "machine stopped"): 0.8,
+        ("lock opened", "smart lock engaged"): 0.7,
+        ("movement detected", "no more motion"): 0.6,
+        ("door closed", "gate shut"): 0.6,
+        ("actual spindle speed", "commanded spindle speed"): 0.9,
     }
 )
 
@@ -33,6 +38,20 @@ def test_it_is_a_measure_under_its_own_name(opposed: Opposed) -> None:
     assert isinstance(opposed, Measure)
     assert opposed.name == BASE.name
     assert opposed.symmetric
+
+
+@pytest.mark.parametrize(
+    ("wanted", "said", "kept"),
+    [
+        ("machine turned on", "machine stopped", 0.0),
+        ("lock opened", "smart lock engaged", 0.0),
+        ("movement detected", "no more motion", 0.0),
+        ("actual spindle speed", "commanded spindle speed", 0.0),
+        ("door closed", "gate shut", 0.6),
+    ],
+)
+def test_states_exclude_each_other_in_any_words(opposed: Opposed, wanted: str, said: str, kept: float) -> None:
+    assert opposed.matrix([wanted], [said])[0, 0] == pytest.approx(kept)
 
 
 @pytest.mark.parametrize(

@@ -154,7 +154,7 @@ def parts_of(
             subscribed, published, subscription_theme=subscription_theme, event_theme=event_theme
         )
 
-    names, values = relate_by(measure), relate_by(beside)
+    names, values = relate_by(measure.for_attributes()), relate_by(beside)
     if settings.approach.base == "hybrid" and isinstance(measure, Hybrid):
         names = measure.property_matrix
     if settings.approach.contrast:

@@ -294,7 +294,7 @@ def _evidence(
     if not isinstance(measure, Evidence) or not isinstance(beside, Evidence):
         return (), ()
     pairs = _compared_terms(predicate, answer)
-    attribute = _weights(measure, *pairs.pop(0), parts[0]) if predicate.attribute_approximate else ()
+    attribute = _weights(measure.for_attributes(), *pairs.pop(0), parts[0]) if predicate.attribute_approximate else ()
     if not pairs or predicate.operator is not Operator.EQ or isinstance(predicate.value, Range):
         return attribute, ()
     return attribute, _weights(beside, *pairs[0], parts[1])
@@ -463,7 +463,8 @@ _WORDS = {
     "embedding": ("close in meaning", "not close in meaning"),
     "esa": ("often in the same articles", "seldom in the same articles"),
     "aligned": ("{}", "not all {}"),
-    "worst": ("every word agrees", "one word does not agree"),
+    "worst_subscription": ("the event says all of it", "the event does not say all of it"),
+    "worst_event": ("the event says nothing else", "the event says something else"),
     "codes": ("the same codes or numbers", "different codes or numbers"),
     "head": ("the same kind of thing", "different kinds of things"),
 }

@@ -11,7 +11,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from likewise.evaluation.learning.training_pairs import Pair
+from likewise.evaluation.learning.field_pairs import OF_TRADES
+from likewise.evaluation.learning.pair import Pair
 from likewise.semantics.evidence import (
     Features,
     Model,
@@ -23,12 +24,16 @@ from likewise.semantics.evidence import (
     fit,
     probability,
 )
+from likewise.semantics.evidence.model import WORDS_COMPARED
 
 BLOCK: Final = 128
 """Pairs whose terms are compared together."""
 
 DROPPED: Final = {"embedding": 0.25, "esa": 0.4, "relation": 0.25}
 """How often a source of evidence is left out of a second copy of a pair, so that its weight is meaningful alone."""
+
+ROUNDS: Final = 2
+"""How often weights are learned again, with the readings of each pair that the weights before it take."""
 
 UNSEEN: Final = 12.0
 """The weight of wrong pairs of two unknown terms: most terms of a stream mean something else, so a score without
@@ -50,6 +55,10 @@ PRIOR_BESIDE: Final = 4
 TRUST: Final = {
     "glossary": 0.5,
     "other names": 0.5,
+    "states": 0.3,
+    "quantities": 0.3,
+    f"states{OF_TRADES}": 1.0,
+    f"quantities{OF_TRADES}": 1.0,
     "extra words": 0.6,
     "numbers": 0.6,
     "framed": 0.6,
@@ -77,20 +86,43 @@ class MeasuredPairs:
     features: Features
     labels: Floats
     weights: Floats
+    options: Features
+    """The features of all readings of every pair, each with each."""
+    starts: NDArray[np.int64]
+    """Where the readings of each pair begin."""
+
+    def read_by(self, model: Model) -> MeasuredPairs:
+        """The same pairs, each in the readings that the model takes: those with the most bits."""
+        best = _first_of(model.bits(self.options).astype(np.float64), self.starts)
+        return replace(self, features=self.options.take(best))
 
 
 def learn(
     pairs: Sequence[Pair], sources: Sources, *, seed: int = 1, say: Callable[[str], None] = lambda _: None
 ) -> tuple[Model, MeasuredPairs]:
     """Learn weights on the pairs that are not held out; returns them, and all pairs with their features."""
-    single = [pair for pair in pairs if " " not in pair.subscription and " " not in pair.event]
+    single = [pair for pair in pairs if _compares_words(pair)]
     words = measured(single, sources, model=None, say=say)
     first = _fit(words, seed=seed, provenance={})
     say(f"words: {len(single):,} pairs")
     everything = measured(pairs, sources, model=first, say=say)
     counts = Counter(f"{pair.source}: {pair.kind}" for pair in pairs if not pair.held_out)
     provenance = {"pairs": dict(sorted(counts.items())), "positive": POSITIVE, "seed": seed, **_described(sources)}
-    return _fit(everything, seed=seed, provenance=provenance), everything
+    model = _fit(everything, seed=seed, provenance=provenance)
+    for _ in range(ROUNDS):
+        everything = everything.read_by(model)
+        model = _fit(everything, seed=seed, provenance=provenance)
+    # The words of phrases were compared with the first weights.
+    compared = {shape: first.shapes[shape] for shape in (PairShape.WORD, PairShape.UNLISTED_WORD)}
+    return replace(model, shapes={**model.shapes, **compared}), everything
+
+
+def _compares_words(pair: Pair) -> bool:
+    """Whether the weights of words are learned on a pair.
+
+    The list of other names has what WordNet lacks: on its words, WordNet's relations would seem to say little.
+    """
+    return " " not in pair.subscription and " " not in pair.event and not pair.source.endswith(OF_TRADES)
 
 
 def measured(
@@ -106,19 +138,22 @@ def measured(
     found: list[Features] = []
     for start in range(0, len(ordered), BLOCK):
         for hidden, part in itertools.groupby(ordered[start : start + BLOCK], key=_hidden):
-            found.append(_block(list(part), visible[hidden], model))
+            found += _block(list(part), visible[hidden], model)
         if start and start % (BLOCK * 40) == 0:
             say(f"{start:,} of {len(ordered):,} pairs measured")
-    features_of_all = Features.concatenate(found)
+    count = np.array([len(options.shape) for options in found], np.int64)
+    starts = np.cumsum(count) - count
+    options = Features.concatenate(found)
     labels = np.array([pair.label for pair in ordered])
-    return MeasuredPairs(tuple(ordered), features_of_all, labels, _weights(ordered, labels))
+    chosen = options.take(_first_of(_preference(options), starts))
+    return MeasuredPairs(tuple(ordered), chosen, labels, _weights(ordered, labels), options, starts)
 
 
 def _hidden(pair: Pair) -> int:
     """What is hidden on a pair: nothing, other names, WordNet's relations too, or the whole list of names."""
-    if pair.source == "names of trades":
+    if pair.source.endswith(OF_TRADES):
         return 3
-    return 2 if pair.blind else int(pair.source != "other names")
+    return 2 if pair.blind else int(pair.source not in ("other names", "states", "quantities"))
 
 
 def without_wordnet(sources: Sources) -> Sources:
@@ -127,8 +162,8 @@ def without_wordnet(sources: Sources) -> Sources:
     return replace(sources, spaces=spaces, relations=False)
 
 
-def _block(pairs: Sequence[Pair], sources: Sources, model: Model | None) -> Features:
-    """The features of each pair in its best reading."""
+def _block(pairs: Sequence[Pair], sources: Sources, model: Model | None) -> list[Features]:
+    """For each pair, the features of its readings, each with each."""
     subscribed = [sources.reader.readings(pair.subscription) for pair in pairs]
     published = [sources.reader.readings(pair.event) for pair in pairs]
     side = TermSide([reading for readings in subscribed for reading in readings], sources)
@@ -139,16 +174,23 @@ def _block(pairs: Sequence[Pair], sources: Sources, model: Model | None) -> Feat
     at = 0
     for number in range(len(pairs)):
         columns = np.arange(starts[number], starts[number + 1])
-        options = [(row, column) for row in range(at, at + len(published[number])) for column in columns.tolist()]
-        best = max(options, key=lambda option: _preference(rows[option[0]], option[1]))
-        out.append(rows[best[0]].take(np.array([best[1]])))
+        out.append(Features.concatenate([row.take(columns) for row in rows[at : at + len(published[number])]]))
         at += len(published[number])
-    return Features.concatenate(out)
+    return out
 
 
-def _preference(row: Features, column: int) -> tuple[bool, bool, float]:
-    same = row.shape[column] == PairShape.SAME
-    return bool(same), bool(row.shape[column] == PairShape.CONTAINED), float(np.nan_to_num(row.embedding[column]))
+def _preference(options: Features) -> Floats:
+    """Before there are weights: readings with the same words first, then with all words of the other, then near ones."""
+    shape = options.shape
+    near = np.nan_to_num(options.embedding).astype(np.float64)
+    return near + 4.0 * (shape == PairShape.SAME) + 2.0 * (shape == PairShape.CONTAINED) - 8.0 * (
+        shape == PairShape.SKIPPED)  # fmt: skip
+
+
+def _first_of(values: Floats, starts: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The place of the greatest value of each part, the first one of equal ones."""
+    parts = np.split(values, starts[1:])
+    return starts + np.array([int(part.argmax()) for part in parts], np.int64)
 
 
 def _weights(pairs: Sequence[Pair], labels: Floats) -> Floats:
@@ -187,7 +229,7 @@ def _unseen(plain: Features) -> tuple[Features, NDArray[np.int64]]:
     some = np.flatnonzero(np.isin(plain.shape, without_common_words))
     made = plain.take(some)
     made.relation[:] = 0
-    for name in ("embedding", "esa", "aligned", "worst"):
+    for name in ("embedding", "esa", *WORDS_COMPARED):
         getattr(made, name)[:] = np.nan
     return made, some
 

@@ -13,7 +13,6 @@ import random
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,43 +20,19 @@ import yaml
 
 from likewise.errors import MissingError
 from likewise.evaluation.datasets.thematic import DatasetRecipe, build_thematic, data_folder
+from likewise.evaluation.learning.field_pairs import OF_TRADES, field_pairs
+from likewise.evaluation.learning.pair import LABELS, Pair, either
 from likewise.events import normalise, words_in
 from likewise.semantics import Glossary, OtherNames, WordNet, extra_words, key
 
 PER_KIND: Final = 800
 """The most pairs of one kind from one source; more change the weights by less than the noise of the split."""
 
-BESIDE: Final = 6
-"""Sets of other names at most this many lines apart are taken for one field."""
-
-MORE: Final = {"names of trades": 4}
-"""How many times more pairs are kept of sources that are most like the terms of streams."""
-
-HELD_OUT: Final = 5
-"""One concept in this number is held out for testing."""
-
-SEEN: Final = 4
-"""WordNet's relations are visible for one concept of WordNet in this number."""
-
-LABELS: Final = {
-    "synonym": 1.0,
-    "label": 0.85,
-    "narrower": 0.55,
-    "modified": 0.85,
-    "related": 0.35,
-    "wider": 0.15,
-    "light": 0.95,
-    "short": 0.97,
-    "short, also a word": 0.7,
-    "other name": 0.95,
-    "unsure name": 0.7,
-    "beside": 0.05,
-    "numbered": 0.97,
-    "one number": 0.4,
-    "named": 0.55,
+SIZES: Final = {f"names{OF_TRADES}": 4.0} | {
+    f"{name}{ending}": size for name in ("states", "quantities") for ending, size in (("", 0.4), (OF_TRADES, 0.8))
 }
-"""How often a pair of a kind means the same; 0 for all others. Alternative labels are often not synonyms."""
-
+"""How many times more or fewer pairs of a kind are kept of some sources: more of those that are most like the terms of
+streams, fewer of those with many kinds."""
 
 _BEFORE: Final = ("", "", "high", "low", "new", "increased", "decreased", "first", "daily", "outdoor")
 _AFTER: Final = ("event", "alarm", "level", "report", "status", "sensor", "usage", "request", "notice")
@@ -80,45 +55,14 @@ _TURNED: Final = {2: 3, 3: 2, 5: 6, 6: 5}
 
 _STOP_WORDS: Final = frozenset(words_in("stop_words", package="likewise.semantics"))
 
-_UNFRAMED: Final = frozenset({"EuroVoc in French", "EuroVoc, French only", "other names", "names"})
+_UNFRAMED: Final = frozenset(
+    {"EuroVoc in French", "EuroVoc, French only", "other names", "names"}
+    | {f"{name}{ending}" for name in ("states", "quantities") for ending in ("", OF_TRADES)}
+)
 """Sources whose pairs are not framed."""
 
 _ALL_OF_EUROVOC: Final = 100_141
 """The scheme of all concepts."""
-
-
-@dataclass(frozen=True, slots=True)
-class Pair:
-    """A subscription's term and an event's term, with the kind and source of the pair."""
-
-    subscription: str
-    event: str
-    kind: str
-    source: str
-    concept: str
-
-    @property
-    def label(self) -> float:
-        """The probability that both mean the same, from 0 to 1."""
-        return LABELS.get(self.kind, 0.0)
-
-    @property
-    def held_out(self) -> bool:
-        """Whether its concept is held out for testing; this depends on the concept's name only."""
-        return self._number % HELD_OUT == 0
-
-    @property
-    def blind(self) -> bool:
-        """Whether WordNet's relations are hidden, as for three of four concepts from WordNet.
-
-        If all were visible, these relations would always be right; if none, they would be learned only from labels of
-        thesauri, which are often not synonyms.
-        """
-        return self.source.startswith("WordNet") and self._number // HELD_OUT % SEEN != 0
-
-    @property
-    def _number(self) -> int:
-        return int(sha256(f"{self.source} {self.concept}".encode()).hexdigest(), 16)
 
 
 def training_pairs(*, data: Path | None = None, seed: int = 1, per_kind: int = PER_KIND) -> list[Pair]:
@@ -132,7 +76,7 @@ def training_pairs(*, data: Path | None = None, seed: int = 1, per_kind: int = P
         lambda rng: iptc_pairs(folder / "iptc" / "mediatopics-en-GB.json", rng),
         lambda rng: appliance_pairs(folder / "appliances", rng),
         lambda rng: glossary_pairs(Glossary.shipped(), rng),
-        lambda rng: other_name_pairs(OtherNames.shipped(), rng, banned=banned),
+        lambda rng: field_pairs(OtherNames.shipped(), rng, banned=banned),
         lambda rng: name_pairs(_titles(folder / "wikipedia" / "articles-400w.jsonl.bz2"), WordNet.load(), rng),
     )
     for number, make in enumerate(makers):
@@ -190,7 +134,7 @@ def thesaurus_pairs(
         sibling = rng.choice(others) if others else None
         stranger = entries[rng.choice(names)]
         for label in entry.labels[1:4]:
-            yield Pair(*_either(mine, label, rng), synonym, source, name)
+            yield Pair(*either(mine, label, rng), synonym, source, name)
         if sibling is not None:
             yield Pair(mine, rng.choice(sibling.labels[:3]), "sibling", source, name)
             yield Pair(rng.choice(entry.labels[:3]), sibling.labels[0], "sibling", source, name)
@@ -326,7 +270,7 @@ def _synset_pairs(wordnet: WordNet, number: int, rng: random.Random) -> Iterator
     mine = names[0]
     for other in names[1:3]:
         if _first(wordnet, mine, number) or _first(wordnet, other, number):
-            yield Pair(*_either(mine, other, rng), "synonym", "WordNet", concept)
+            yield Pair(*either(mine, other, rng), "synonym", "WordNet", concept)
     parents = wordnet.pointers(number, ["@", "@i"])
     siblings = [each for parent in parents for each in wordnet.pointers(parent, ["~", "~i"]) if each != number]
     if siblings:
@@ -469,24 +413,6 @@ def glossary_pairs(glossary: Glossary, rng: random.Random) -> Iterator[Pair]:
                 yield Pair(meaning, short, "random", "glossary", short)
 
 
-def other_name_pairs(names: OtherNames, rng: random.Random, *, banned: frozenset[str]) -> Iterator[Pair]:
-    """Two names of the same thing, and names of two things.
-
-    They are made twice: with the list of other names at hand, and without it, as if the list did not know them. Sets
-    that stand near each other in the list are of one field.
-    """
-    sets = [found for found in names.sets if len(found) > 1 and banned.isdisjoint(normalise(name) for name, _ in found)]
-    for at, found in enumerate(sets):
-        first, _ = found[0]
-        second, sure = rng.choice(found[1:])
-        near = [*sets[max(0, at - BESIDE) : at], *sets[at + 1 : at + 1 + BESIDE]]
-        for source in ("other names", "names of trades"):
-            yield Pair(*_either(first, second, rng), "other name" if sure else "unsure name", source, first)
-            yield Pair(first, rng.choice(rng.choice(sets))[0], "random", source, first)
-        if near:
-            yield Pair(first, rng.choice(rng.choice(near))[0], "beside", "names of trades", first)
-
-
 def extra_word_pairs(pairs: Sequence[Pair], rng: random.Random) -> Iterator[Pair]:
     """A term with a word that adds little, and with a word that changes its meaning."""
     light, turning, _ = (sorted(words) for words in extra_words())
@@ -573,10 +499,6 @@ def _titles(path: Path, *, count: int = 12_000) -> list[str]:
         return [json.loads(line)["title"] for line in itertools.islice(lines, count)]
 
 
-def _either(one: str, other: str, rng: random.Random) -> tuple[str, str]:
-    return (one, other) if rng.random() < 0.5 else (other, one)
-
-
 def _thinned(pairs: Iterable[Pair], rng: random.Random, *, per_kind: int) -> list[Pair]:
     """At most a fixed number of pairs of each kind and source."""
     found: dict[tuple[str, str], list[Pair]] = defaultdict(list)
@@ -584,7 +506,7 @@ def _thinned(pairs: Iterable[Pair], rng: random.Random, *, per_kind: int) -> lis
         found[pair.source, pair.kind].append(pair)
     kept: list[Pair] = []
     for (source, _), same in sorted(found.items()):
-        most = per_kind * MORE.get(source, 1)
+        most = round(per_kind * SIZES.get(source, 1.0))
         kept += same if len(same) <= most else rng.sample(same, most)
     return kept
 

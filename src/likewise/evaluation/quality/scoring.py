@@ -95,8 +95,8 @@ class Tabled(Measure):
         self.inner = measure
         themes = {"subscription_theme": subscription_theme, "event_theme": event_theme}
         self._sides = [
-            (_places(subscribed), _places(published), measure.matrix(subscribed, published, **themes))
-            for subscribed, published in terms
+            (_places(subscribed), _places(published), side.matrix(subscribed, published, **themes))
+            for side, (subscribed, published) in zip((measure.for_attributes(), measure), terms, strict=True)
         ]
 
     def surrounded_by(self, terms: Sequence[str]) -> Surroundings | None:

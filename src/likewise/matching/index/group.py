@@ -222,7 +222,7 @@ class ProfileGroup(ABC):
         self._temperature = temperature
         self._odds_factor = np.float32(2.0**-attribute_bits)
         self._competition = competition if competition is not None and temperature is not None else Competition()
-        self._columns = (TermColumns(measure, theme=theme), TermColumns(measure, theme=theme))
+        self._columns = (TermColumns(measure.for_attributes(), theme=theme), TermColumns(measure, theme=theme))
         attributes, values = self._columns
         self.conditions = ConditionTable(vocabulary, attributes=attributes, values=values)
         self._profiles = Lists(np.int32)

@@ -125,7 +125,7 @@ class PreparedOpposed(PreparedParted):
         for word in self._columns:
             stand = opposites.stand(word)
             # Most words have only themselves as a meaning: they are found by their own text.
-            for index, meanings in ((self._saying, stand.says - {word.text}), (self._denying, stand.denies)):
+            for index, meanings in ((self._saying, (stand.own | stand.says) - {word.text}), (self._denying, stand.denies)):
                 for meaning in meanings:
                     index[meaning].append(word)
         self._found = lru_cache(_KEPT)(self._opposites_of)
@@ -147,5 +147,5 @@ class PreparedOpposed(PreparedParted):
         themselves = (Word(meaning) for meaning in stand.denies if isinstance(meaning, str))
         near = [other for other in themselves if other in self._columns]
         near += [other for meaning in stand.denies for other in self._saying.get(meaning, ())]
-        near += [other for meaning in stand.says for other in self._denying.get(meaning, ())]
+        near += [other for meaning in stand.own | stand.says for other in self._denying.get(meaning, ())]
         return [other for other in dict.fromkeys(near) if stand.opposes(self._opposites.stand(other))]

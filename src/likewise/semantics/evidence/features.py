@@ -12,13 +12,13 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from likewise.calibration import LIGHT_WEIGHT, SAME_HEAD
+from likewise.calibration import COUNTERPART, LIGHT_WEIGHT, SAME_HEAD
 from likewise.semantics.adjust.apart import Opposed
 from likewise.semantics.evidence.encoder import SentenceEncoder
 from likewise.semantics.evidence.glossary import Glossary
 from likewise.semantics.evidence.lexical import RelatedWords, WordLexicon, WordRelation, initials
 from likewise.semantics.evidence.other_names import OtherNames
-from likewise.semantics.evidence.terms import Reader, Reading, abbreviates, extra_kind, is_code, is_light, turned
+from likewise.semantics.evidence.terms import Reader, Reading, abbreviates, extra_kind, is_code, is_light, is_turning, turned
 from likewise.semantics.measures.base import Measure, Prepared
 from likewise.semantics.measures.esa import Esa
 from likewise.semantics.space.space import Space
@@ -65,6 +65,15 @@ class Listed(IntEnum):
     """Both are names of things in the list, and of different things."""
 
 
+class Turned(IntEnum):
+    """Which side has a word that turns it into something else, without a counterpart, where both have other words."""
+
+    NEITHER = 0
+    EVENT = 1
+    SUBSCRIPTION = 2
+    BOTH = 3
+
+
 class Spelling(IntEnum):
     """Whether a term was expanded or renamed to be compared, and how."""
 
@@ -93,32 +102,36 @@ class Features:
     esa: Floats
     relation: Codes
     aligned: Floats
-    worst: Floats
+    worst_subscription: Floats
+    worst_event: Floats
     opposed: Codes
     codes: Codes
     extra: Codes
     head: Codes
     spelling: Codes
     listed: Codes
+    turned: Codes
 
     @classmethod
     def empty(cls, size: int) -> Features:
         """Features of `size` pairs, without any evidence."""
-        codes = [np.zeros(size, np.int8) for _ in range(8)]
-        sizes = [np.full(size, np.nan, np.float32) for _ in range(4)]
+        codes = [np.zeros(size, np.int8) for _ in range(9)]
+        sizes = [np.full(size, np.nan, np.float32) for _ in range(5)]
         return cls(
             shape=codes[0],
             embedding=sizes[0],
             esa=sizes[1],
             relation=codes[1],
             aligned=sizes[2],
-            worst=sizes[3],
+            worst_subscription=sizes[3],
+            worst_event=sizes[4],
             opposed=codes[2],
             codes=codes[3],
             extra=codes[4],
             head=codes[5],
             spelling=codes[6],
             listed=codes[7],
+            turned=codes[8],
         )
 
     def take(self, places: NDArray[np.integer]) -> Features:
@@ -219,17 +232,22 @@ class TermSide:
         self.weight = np.ones(len(numbers), np.float32)
         self.weight[[at for name, places in self.of_stem.items() if is_light(name) for at in places]] = LIGHT_WEIGHT
         self.is_code = np.array([is_code(word) for word in numbers], np.bool_)
+        self.turns = np.zeros(len(numbers), np.bool_)
+        self.turns[[at for name, places in self.of_stem.items() if is_turning(name) for at in places]] = True
         self.english = np.array([reading.english for reading in readings], np.bool_)
         self.foreign = np.array([reading.foreign for reading in readings], np.bool_)
         self.renamed = np.array([reading.renames is not None for reading in readings], np.bool_)
+        self.shorthand = np.array([reading.shorthand for reading in readings], np.bool_)
         self.unlisted = np.array([reading.unlisted for reading in readings], np.bool_)
         self.spelling = np.array([_spelling(reading) for reading in readings], np.int8)
+        self.generic = np.array([reading.generic for reading in readings], np.bool_)
+        self.role = np.array([reading.role for reading in readings], np.int8)
         self.has_codes = np.array([bool(reading.codes) for reading in readings], np.bool_)
         self.streets = {at: name for at, name in enumerate(map(sources.reader.street_name, readings)) if name}
         self._owners = _places(_initials(each) for each in readings)
         self._short = _places(each.words if _may_be_initials(each) else () for each in readings)
         self.written = _places(each.original.stems for each in readings)
-        self.things = [sources.names.things(reading.stems) for reading in readings]
+        self.things = [sources.names.things(reading.words) for reading in readings]
         self.has_thing = np.array(list(map(bool, self.things)), np.bool_)
         self.of_thing = _places(self.things)
         self._with_letters = _places((_first_letters(each),) for each in readings)
@@ -322,6 +340,10 @@ class TermSide:
             out[self.filled] = np.minimum.reduceat(weights[self.flat], self.start[self.filled])
         return out
 
+    def greatest(self, weights: Floats) -> Floats:
+        """The greatest over each reading's words; 0 for a reading without words."""
+        return self.best(weights[None, :])[0]
+
     def best(self, rows: Floats) -> Floats:
         """For each row, the greatest over each reading's words."""
         out = np.zeros((len(rows), len(self.readings)), np.float32)
@@ -365,11 +387,15 @@ def _row(side: TermSide, events: TermSide, at: int, reading: Reading, *, rows: _
     np.maximum(out.spelling, side.spelling, out=out.spelling)
     _compare_words(side, events, at, reading, out=out, rows=rows)
     out.opposed[out.shape == PairShape.SAME] = 0
+    out.shape[(side.shorthand | reading.shorthand) & ~np.isin(out.shape, _WITH_ALL_WORDS)] = PairShape.SKIPPED
     _mark_things_apart(side, events, at, reading, out=out)
     _mark_short_forms(side, reading, out)
     _skip_idle_names(side, reading, out)
     return out
 
+
+_WITH_ALL_WORDS = (PairShape.SAME, PairShape.CONTAINED)
+"""Shapes in which short forms count as they are written: the other term has them, too."""
 
 _NEAR = (
     WordRelation.SYNONYMS,
@@ -397,9 +423,9 @@ def _mark_things_apart(side: TermSide, events: TermSide, at: int, reading: Readi
         out.listed[apart] = Listed.APART
     things = side.sources.names.things
     for other in np.flatnonzero((out.shape == PairShape.REPLACED) & (out.listed == 0)).tolist():
-        stems = side.readings[other].stems
-        mine = things([stemmed for stemmed in reading.stems if stemmed not in stems])
-        theirs = things([stemmed for stemmed in stems if stemmed not in reading.stems]) if mine else mine
+        beside = side.readings[other]
+        mine = things(reading.words_beside(beside))
+        theirs = things(beside.words_beside(reading)) if mine else mine
         if mine and theirs and mine.isdisjoint(theirs):
             out.listed[other] = Listed.APART
 
@@ -494,7 +520,15 @@ def _align(
     total = amount + weight.sum(axis=0)
     met = np.divide(forth + (back * weight).sum(axis=0), total, out=np.ones_like(total), where=total > 0)
     out.aligned = met.astype(np.float32)
-    out.worst = np.minimum(least, np.maximum(back, 1 - events.weight[mine][:, None]).min(axis=0))
+    alone = side.greatest((side.turns & (best < COUNTERPART)).astype(np.float32)) > 0
+    theirs = (back[events.turns[mine]] < COUNTERPART).any(axis=0)
+    out.turned = np.where(np.isin(out.shape, _WITH_OTHER_WORDS), theirs + 2 * alone, 0).astype(np.int8)
+    out.worst_subscription = least
+    out.worst_event = np.maximum(back, 1 - events.weight[mine][:, None]).min(axis=0)
+
+
+_WITH_OTHER_WORDS = (PairShape.APART, PairShape.REPLACED)
+"""Shapes in which words of both sides differ; where one side has all words of the other, see `Features.extra`."""
 
 
 def _parts(side: TermSide, reading: Reading, out: Features) -> None:
@@ -512,7 +546,7 @@ def _parts(side: TermSide, reading: Reading, out: Features) -> None:
             if not entry(shorter.text).first.isdisjoint(entry(longer.text).rare):
                 continue
             out.relation[at] = WordRelation.RARE_SYNONYMS
-        extra = [word for word, stemmed in zip(longer.words, longer.stems, strict=True) if stemmed not in shorter.stems]
+        extra = longer.words_beside(shorter)
         after_head = longer.head_beside(shorter.stems) not in shorter.stems
         kind = extra_kind(extra, after_head=after_head, known=side.sources.reader.known)
         if name == "subscription" and longer.codes.issuperset(extra):
@@ -629,5 +663,6 @@ __all__ = [
     "Sources",
     "Spelling",
     "TermSide",
+    "Turned",
     "features",
 ]

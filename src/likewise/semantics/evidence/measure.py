@@ -6,12 +6,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from likewise.calibration import GENERIC_BITS, NEARER_EVENT, NEARER_SUBSCRIPTION, NEAREST
+from likewise.calibration import GENERIC_BITS, NEARER_EVENT, NEARER_SUBSCRIPTION, NEAREST, SAME_ROLE_BITS
 from likewise.errors import MissingError
 from likewise.semantics.adjust.beside import Competitors
 from likewise.semantics.evidence.background import MOST, SurroundedTerms, Surroundings
@@ -19,14 +18,12 @@ from likewise.semantics.evidence.encoder import SentenceEncoder
 from likewise.semantics.evidence.features import EXTRAS, Features, PairShape, Sources, Spelling, TermSide, features
 from likewise.semantics.evidence.glossary import Glossary
 from likewise.semantics.evidence.lexical import DESCRIPTIONS, WordRelation
-from likewise.semantics.evidence.model import MOST_BITS, Model, probability
+from likewise.semantics.evidence.model import MOST_BITS, WORDS_COMPARED, Model, probability
 from likewise.semantics.evidence.other_names import OtherNames
-from likewise.semantics.evidence.terms import Reading
+from likewise.semantics.evidence.terms import FIGURE, Reading
 from likewise.semantics.measures.base import Matrix, Measure, Shared, Themes
 from likewise.semantics.space.space import Space, find_space
 from likewise.semantics.wordnet.wordnet import WordNet
-
-Role: TypeAlias = Literal["attribute", "value"]
 
 BLOCK = 1 << 17
 """Pairs of readings weighed at a time: enough for speed, without much memory."""
@@ -54,6 +51,8 @@ class Evidence(Measure):
 
     name = "evidence"
     symmetric = False
+    of_attributes = False
+    """Whether terms are names of attributes, so that their roles count."""
 
     def __init__(
         self,
@@ -89,6 +88,19 @@ class Evidence(Measure):
         made.sources, made.model, made.background = sources, model, background
         return made
 
+    def for_attributes(self) -> Evidence:
+        """The same evidence for names of attributes.
+
+        Attributes of one role may be meant by each other (place, room), those of two roles are not (place, type).
+        """
+        return self._for_attributes
+
+    @cached_property
+    def _for_attributes(self) -> Evidence:
+        made = Evidence.of(self.sources, self.model)
+        made.of_attributes = True
+        return made
+
     def with_background(self, background: Competitors | None) -> Evidence:
         """The same evidence with other words of the stream."""
         return Evidence.of(self.sources, self.model, background=background)
@@ -121,10 +133,6 @@ class Evidence(Measure):
         """Prepare the subscription side: readings, words and vectors."""
         return PreparedEvidence(self, subscription_terms)
 
-    def is_generic(self, term: str) -> bool:
-        """Whether a term says little, so that little speaks against it."""
-        return self.sources.reader.readings(term)[0].generic
-
     def bits(self, subscription_term: str, event_term: str) -> float:
         """The sum of all evidence of one pair."""
         return float(sum(weight.bits for weight in self.weights(subscription_term, event_term)))
@@ -135,7 +143,8 @@ class Evidence(Measure):
             return [Weight(MOST_BITS, "the same term")]
         prepared = self.prepare([subscription_term])
         rows = list(prepared.evidence([event_term]))
-        bits = [self.model.bits(row) for _, row in rows]
+        least = prepared.least([reading for reading, _ in rows], np.array([row.opposed for _, row in rows]))
+        bits = [np.maximum(self.model.bits(row), floor) for (_, row), floor in zip(rows, least, strict=True)]
         places = [(which, at) for which, row in enumerate(bits) for at in range(len(row))]
         # A skipped pair of readings has the least bits; another with as few has evidence to show.
         counted = [(which, at) for which, at in places if rows[which][1].shape[at] != PairShape.SKIPPED]
@@ -148,9 +157,10 @@ class Evidence(Measure):
             for name, value in found
             if abs(value) >= 0.05 or name == "prior"
         ]
-        missing = GENERIC_BITS - sum(value for _, value in found)
-        if missing > 0 and (self.is_generic(subscription_term) or self.is_generic(event_term)):
-            said.append(Weight(missing, _TEXTS["generic"], "generic"))
+        missing = float(least[which, at]) - sum(value for _, value in found)
+        if missing > 0 and least[which, at] > -MOST_BITS:
+            same_role = least[which, at] == SAME_ROLE_BITS
+            said.append(Weight(missing, _TEXTS["role" if same_role else "generic"], "generic"))
         said += self._ranked(subscription_term, event_term)
         return [said[0], *sorted(said[1:], key=lambda weight: -abs(weight.bits))]
 
@@ -180,7 +190,6 @@ class PreparedEvidence:
         self._same: dict[tuple[str, ...], list[int]] = {}
         for at, term in enumerate(terms):
             self._same.setdefault(identity(term, measure.sources), []).append(at)
-        self._generic = [at for at, term in enumerate(terms) if measure.is_generic(term)]
         readings, owner = _flat(terms, measure.sources)
         self.side = TermSide(readings, measure.sources)
         self._starts = np.flatnonzero(np.diff(owner, prepend=-1))
@@ -197,9 +206,6 @@ class PreparedEvidence:
             bits = self._bits(readings[start : start + size])
             for row, each in zip(owner[start : start + size].tolist(), bits, strict=True):
                 np.maximum(best[row], each, out=best[row])
-        best[:, self._generic] = np.maximum(best[:, self._generic], GENERIC_BITS)
-        generic = [row for row, term in enumerate(event_terms) if self._measure.is_generic(term)]
-        best[generic] = np.maximum(best[generic], GENERIC_BITS)
         if self._surrounded is not None:
             best += self._surrounded.bits(event_terms)
         scores = probability(best)
@@ -211,7 +217,23 @@ class PreparedEvidence:
         """For each event reading (row) and prepared term (column), the bits of the term's best reading."""
         whole = Features.concatenate([found for _, found in self._evidence(readings)])
         bits = self._measure.model.bits(whole).reshape(len(readings), len(self.side.readings))
+        np.maximum(bits, self.least(readings, whole.opposed.reshape(bits.shape)), out=bits)
         return np.asarray(np.maximum.reduceat(bits, self._starts, axis=1), np.float32)
+
+    def least(self, readings: Sequence[Reading], opposed: NDArray[np.int8]) -> NDArray[np.float32]:
+        """The least bits of event readings (rows) with prepared readings: little speaks against names that say little."""
+        generic = self.side.generic | np.array([[reading.generic] for reading in readings], np.bool_)
+        least = np.where(generic, np.float32(GENERIC_BITS), np.float32(-MOST_BITS))
+        if self._measure.of_attributes:
+            least[self._roles(readings) == 1] = SAME_ROLE_BITS
+        return np.where(opposed == 0, least, np.float32(-MOST_BITS))
+
+    def _roles(self, readings: Sequence[Reading]) -> NDArray[np.int8]:
+        """1 where both have the same role, -1 where they have different ones, else 0."""
+        roles = np.array([[reading.role] for reading in readings], np.int8)
+        mine = self.side.role
+        apart = (roles != mine) & (roles > 0) & (mine > 0) & (roles != FIGURE) & (mine != FIGURE)
+        return ((roles == mine) & (roles > 0)).astype(np.int8) - apart
 
     def evidence(self, event_terms: Sequence[str]) -> list[tuple[Reading, Features]]:
         """For each reading of each event term, its evidence against every reading of the prepared terms."""
@@ -221,6 +243,9 @@ class PreparedEvidence:
     def _evidence(self, readings: Sequence[Reading]) -> list[tuple[Reading, Features]]:
         events = TermSide(readings, self._measure.sources)
         found = list(features(self.side, events, self._measure.model.word_scores))
+        if self._measure.of_attributes:
+            for row, roles in zip(found, self._roles(readings), strict=True):
+                row.opposed[roles < 0] = 1
         return list(zip(readings, found, strict=True))
 
     @cached_property
@@ -236,17 +261,18 @@ def describe(name: str, one: Features, mine: Reading, theirs: Reading) -> str:
         return f"prior: {_SHAPES[PairShape(int(one.shape[0]))]}"
     if name == "relation":
         return f"{DESCRIPTIONS[WordRelation(int(one.relation[0]))]} ({mine.text}, {theirs.text})"
-    if name in ("aligned", "worst"):
-        mine_only = [word for word, stem in zip(mine.words, mine.stems, strict=True) if stem not in theirs.stems]
-        theirs_only = [word for word, stem in zip(theirs.words, theirs.stems, strict=True) if stem not in mine.stems]
-        what = "words agree" if name == "aligned" else "the least agreeing word"
+    if name in WORDS_COMPARED:
+        mine_only, theirs_only = mine.words_beside(theirs), theirs.words_beside(mine)
+        what = _AGREEING[name]
         value = float(getattr(one, name)[0])
         return f"{what} {value:.2f} ({' '.join(mine_only) or mine.text} / {' '.join(theirs_only) or theirs.text})"
     if name == "extra":
         side, kind = EXTRAS[int(one.extra[0])].split()
         longer, shorter = (theirs, mine) if side == "event" else (mine, theirs)
-        extra = " ".join(w for w, stem in zip(longer.words, longer.stems, strict=True) if stem not in shorter.stems)
-        return f'only the {side} says "{extra}", {_EXTRAS[kind]}'
+        return f'only the {side} says "{" ".join(longer.words_beside(shorter))}", {_EXTRAS[kind]}'
+    if name == "turned":
+        who = ("", "only the event", "only the subscription", "each side")[int(one.turned[0])]
+        return f"{who} has a word that turns it into something else"
     if name == "spelling":
         meant = theirs if mine.literal and len(theirs.text) > len(mine.text) else mine
         return f"{_SPELLINGS[Spelling(int(one.spelling[0]))]} {meant.text}"
@@ -272,8 +298,14 @@ _TEXTS = {
     "head": "kind of thing",
     "listed": "names of different things",
     "generic": "a name that says little",
+    "role": "attributes of one role",
     "nearer_event": "{count} nearer to the event's term",
     "nearer_subscription": "{count} nearer to the subscription's term",
+}
+_AGREEING = {
+    "aligned": "words agree",
+    "worst_subscription": "the subscription's least agreeing word",
+    "worst_event": "the event's least agreeing word",
 }
 _SHAPES = {
     PairShape.WORD: "single words",
@@ -333,4 +365,4 @@ def _wordnet(given: WordNet | bool | None) -> WordNet | None:
         return None
 
 
-__all__ = ["Evidence", "PreparedEvidence", "Role", "Weight"]
+__all__ = ["Evidence", "PreparedEvidence", "Weight"]

@@ -21,19 +21,20 @@ from numpy.typing import NDArray
 
 from likewise.errors import InputError
 from likewise.files import read_whole
-from likewise.semantics.evidence.features import EXTRAS, HEADS, CodesSay, Features, Listed, PairShape, Spelling
+from likewise.semantics.evidence.features import EXTRAS, HEADS, CodesSay, Features, Listed, PairShape, Spelling, Turned
 from likewise.semantics.evidence.lexical import WordRelation
 
 Floats = NDArray[np.float32]
 
 FORMAT: Final = "likewise evidence"
-VERSION: Final = 8
+VERSION: Final = 9
 
 CURVES: Final[Mapping[str, tuple[float, ...]]] = {
     "embedding": (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9),
     "esa": (0.0, 0.1, 0.2, 0.3, 0.45, 0.6, 0.8),
     "aligned": (0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0),
-    "worst": (0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0),
+    "worst_subscription": (0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0),
+    "worst_event": (0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0),
 }
 """Numeric evidence, and the points between which its weight is interpolated."""
 
@@ -45,21 +46,25 @@ TABLES: Final[Mapping[str, tuple[str, ...]]] = {
     "opposed": ("no", "yes"),
     "spelling": tuple(each.name.lower() for each in Spelling),
     "listed": tuple(each.name.lower() for each in Listed),
+    "turned": tuple(each.name.lower() for each in Turned),
 }
 """Categorical evidence; the first category means none and weighs 0."""
 
+WORDS_COMPARED: Final = ("aligned", "worst_subscription", "worst_event")
+"""How well the words of two terms agree: on average, and the least agreeing word of each side."""
+
 OF_SHAPE: Final[Mapping[PairShape, tuple[str, ...]]] = {
-    PairShape.WORD: ("embedding", "esa", "relation"),
-    PairShape.APART: ("embedding", "esa", "relation", "aligned", "worst", "head"),
-    PairShape.REPLACED: ("embedding", "esa", "relation", "aligned", "worst", "head"),
-    PairShape.CONTAINED: ("embedding", "esa", "relation", "extra"),
-    PairShape.FOREIGN: ("embedding", "relation", "aligned", "worst"),
-    PairShape.SAME: (),
-    PairShape.UNLISTED_WORD: ("embedding", "relation"),
+    PairShape.WORD: ("embedding", "esa", "relation", "spelling"),
+    PairShape.APART: ("embedding", "esa", "relation", *WORDS_COMPARED, "head", "turned", "spelling"),
+    PairShape.REPLACED: ("embedding", "esa", "relation", *WORDS_COMPARED, "head", "turned", "spelling"),
+    PairShape.CONTAINED: ("embedding", "esa", "relation", "extra", "spelling"),
+    PairShape.FOREIGN: ("embedding", "relation", *WORDS_COMPARED, "spelling"),
+    PairShape.SAME: ("spelling",),
+    PairShape.UNLISTED_WORD: ("embedding", "relation", "spelling"),
 }
 """The evidence that counts for each shape."""
 
-SHARED: Final = ("codes", "opposed", "spelling", "listed")
+SHARED: Final = ("codes", "opposed", "listed")
 """The evidence that has the same weights for all shapes."""
 
 _UNLISTED: Final = (WordRelation.ONE_UNLISTED, WordRelation.BOTH_UNLISTED)
@@ -264,4 +269,4 @@ def _shipped() -> Model:
     return Model.from_text(text, source="weights.json")
 
 
-__all__ = ["CURVES", "OF_SHAPE", "SHARED", "TABLES", "Model", "Weights", "probability", "weigh"]
+__all__ = ["CURVES", "OF_SHAPE", "SHARED", "TABLES", "WORDS_COMPARED", "Model", "Weights", "probability", "weigh"]

@@ -6,16 +6,16 @@ of the term. Two names of different sets are evidence that two terms mean differ
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from importlib.resources import files
 from itertools import islice, product
 from typing import NamedTuple, TypeAlias
 
 from likewise.errors import InputError
 from likewise.events import normalise
-from likewise.semantics.evidence.terms import JOINING, without_joining_words
+from likewise.semantics.evidence.terms import JOINING, shortens, without_joining_words
 from likewise.semantics.text import fold, stem
 
 LONGEST_NAME = 4
@@ -23,6 +23,9 @@ LONGEST_NAME = 4
 
 MOST_RENAMED = 4
 """The maximal number of readings that renaming adds to a term."""
+
+SHORT = 4
+"""Letters of a stem up to which a word is a name only as it is written: `temping` is no other name of `temp`."""
 
 Words: TypeAlias = tuple[str, ...]
 NameSet: TypeAlias = tuple[tuple[str, bool], ...]
@@ -118,14 +121,14 @@ class OtherNames:
     def __len__(self) -> int:
         return len(self._named)
 
-    def things(self, stems: Sequence[str]) -> frozenset[int]:
+    def things(self, words: Sequence[str]) -> frozenset[int]:
         """The things that a term may name, by number; empty if the list has no such name.
 
         >>> names = OtherNames.from_text("petrol; gasoline; gas?\\nnatural gas; gas?")
-        >>> names.things(["petrol"]) & names.things(["natur", "gas"]), len(names.things(["gas"]))
+        >>> names.things(["petrol"]) & names.things(["natural", "gas"]), len(names.things(["gas"]))
         (frozenset(), 2)
         """
-        return frozenset(self._things[abs(place)] for place in self._named.get(tuple(sorted(stems)), ()))
+        return frozenset(self._things[abs(place)] for place in self._named.get(_key(words), ()) if words)
 
     def readings(self, words: Sequence[str]) -> list[Renamed]:
         """The words of a term with its other names replaced, sure ones first; empty if there are none."""
@@ -140,6 +143,28 @@ class OtherNames:
                 read.setdefault(_joined(chosen), all(renamed.sure for renamed in chosen))
         read.pop(tuple(words), None)
         return [Renamed(*item) for item in islice(read.items(), MOST_RENAMED)]
+
+    def abbreviated(self, words: Sequence[str], known: Callable[[str], bool]) -> list[Words]:
+        """The names of as many words in the same order of which some are shortened: `acc den`, access denied.
+
+        >>> names = OtherNames.from_text("access denied; entry refused")
+        >>> names.abbreviated(["acc", "den"], {"access", "denied"}.__contains__)
+        [('access', 'denied')]
+        """
+        if not self._read or not 1 < len(words) <= LONGEST_NAME:
+            return []
+        names = self._by_letters.get("".join(word[0] for word in words), ())
+        return [name for name in names if shortens(words, name, known)][:MOST_RENAMED]
+
+    @cached_property
+    def _by_letters(self) -> dict[str, list[Words]]:
+        """The sure names of several words by the first letters of these."""
+        found: dict[str, dict[Words, None]] = {}
+        for names in self.sets:
+            for words in (_words(name) for name, sure in names if sure):
+                if len(words) > 1:
+                    found.setdefault("".join(word[0] for word in words), {})[words] = None
+        return {letters: list(names) for letters, names in found.items()}
 
     def _options(self, words: Sequence[str]) -> Iterator[tuple[Renamed, Sequence[Renamed]]]:
         """The parts of a term, the longest names first: as written, and with other names."""
@@ -192,7 +217,9 @@ def _words(name: str) -> Words:
 
 
 def _key(words: Sequence[str]) -> Words:
-    return tuple(sorted(map(_stem, words)))
+    """What the forms of a name have in common."""
+    stems = tuple(sorted(map(_stem, words)))
+    return (fold(words[0]),) if len(words) == 1 and len(stems[0]) <= SHORT else stems
 
 
 _singular = lru_cache(_KEPT)(normalise)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -42,6 +42,15 @@ _RANK = re.compile(r"(\d+)(?:st|nd|rd|th)")
 _ELIDED = re.compile(r"\b(?:l|d|n|s|c|qu|dell|all|nell|dall|sull)['’](?=\w)")
 JOINING = STOP_WORDS | FOREIGN_WORDS
 """Words that only join others, in all languages that are recognised."""
+_WORDS_OF_ROLES = dict(line.split(":") for line in words_in("roles", package="likewise.semantics"))
+_ROLES = {
+    stem(word): role
+    for role, words in enumerate(_WORDS_OF_ROLES.values(), start=1)
+    for word in words.split(",")
+}
+"""By stem of a word for an attribute, the number of its role: what, where, who, when, a unit, or a figure."""
+FIGURE = list(_WORDS_OF_ROLES).index("figure") + 1
+_IDENTIFYING = frozenset({"code", "id", "name", "no", "number"})
 _VOWELS = frozenset("aeiou")
 _ALWAYS = frozenset({"done", "down", "off", "on", "out", "up"}) | NEGATIONS
 """Particles that distinguish states anywhere in a term; other particles do so only at its end."""
@@ -66,6 +75,8 @@ class Reading:
     """Whether the abbreviation or name that was replaced may well mean something else."""
     renames: Reading | None = None
     """The reading in which names were replaced by shorter ones, if this is such a reading."""
+    shorthand: bool = False
+    """Whether it has words that are not English and that other readings of the term spell out."""
 
     @property
     def original(self) -> Reading:
@@ -81,6 +92,15 @@ class Reading:
     def generic(self) -> bool:
         """Whether it says little, as `type` and `event name` do."""
         return bool(self.stems) and _stemmed_words().generic.issuperset(self.stems)
+
+    @property
+    def role(self) -> int:
+        """What an attribute of this name tells of an event, as a number; 0 if that is not known."""
+        return _ROLES.get(next((stem for stem in reversed(self.stems) if stem not in _IDENTIFYING), ""), 0)
+
+    def words_beside(self, other: Reading) -> list[str]:
+        """The words that another reading does not have."""
+        return [word for word, stemmed in zip(self.words, self.stems, strict=True) if stemmed not in other.stems]
 
     @property
     def head(self) -> str:
@@ -111,12 +131,26 @@ class Reader:
         first, *others = self.glossary.readings(spelled)
         plain = self._reading(first, literal=True)
         also_word = self._wordnet is not None and all(word.isalpha() and self.known(word) for word in plain.words)
-        spelled_out = (self._reading(text, literal=False, ambiguous=also_word) for text in others)
-        readings = {reading.text: reading for reading in (plain, *spelled_out)}
-        for reading in tuple(readings.values()):
+        spelled_out = [self._reading(text, literal=False, ambiguous=also_word) for text in others]
+        if others and any(word in self.glossary.entries and not self.known(word) for word in plain.words):
+            plain = replace(plain, shorthand=True)
+        readings = {reading.text: reading for reading in (plain, *self._shortened(plain), *spelled_out)}
+        for reading in [reading for reading in readings.values() if not reading.shorthand]:
             for renamed in self._renamed(reading):
                 readings.setdefault(renamed.text, renamed)
         return tuple(islice(readings.values(), MOST_READINGS))
+
+    def _shortened(self, plain: Reading) -> Iterator[Reading]:
+        """The names of things for which a term may be short."""
+        if self._names is None or self._wordnet is None or plain.foreign:
+            return
+        found = self._names.abbreviated(plain.words, self._is_word)
+        for words in found:
+            yield self._reading(" ".join(words), literal=False, ambiguous=len(found) > 1)
+
+    def _is_word(self, word: str) -> bool:
+        """Whether a word is English, and no short form: WordNet lists `acc`, too."""
+        return self.known(word) and word not in self.glossary.entries
 
     def _renamed(self, reading: Reading) -> Iterator[Reading]:
         """The reading with the shortest names of things."""
@@ -265,6 +299,11 @@ def is_light(stemmed: str) -> bool:
     return stemmed in _stemmed_words().light
 
 
+def is_turning(stemmed: str) -> bool:
+    """Whether a stem turns a term into something else."""
+    return stemmed in _stemmed_words().turning
+
+
 def abbreviates(short: str, word: str) -> bool:
     """Whether a short form has letters of a word in order, as makers of devices shorten names.
 
@@ -290,7 +329,17 @@ def abbreviates(short: str, word: str) -> bool:
     return word.startswith(short) or (ordered and (first or short[-1] == consonants[-1]))
 
 
+def shortens(short: Sequence[str], words: Sequence[str], known: Callable[[str], bool]) -> bool:
+    """Whether a term has the words of another in the same order, at least one of them shortened.
+
+    Only a word that is not English can be a short form, and only of one that is.
+    """
+    pairs = [(word, other) for word, other in zip(short, words, strict=True) if word != other]
+    return bool(pairs) and all(abbreviates(*pair) and not known(pair[0]) and known(pair[1]) for pair in pairs)
+
+
 __all__ = [
+    "FIGURE",
     "JOINING",
     "Reader",
     "Reading",
@@ -300,5 +349,7 @@ __all__ = [
     "extra_kind",
     "is_code",
     "is_light",
+    "is_turning",
+    "shortens",
     "turned",
 ]

@@ -82,6 +82,10 @@ class Measure(ABC):
         """Prepare subscription terms for comparison with many event terms."""
         return _Unprepared(self, tuple(subscription_terms), tuple(subscription_theme))
 
+    def for_attributes(self) -> Measure:
+        """The measure for names of attributes, if it compares them otherwise than values."""
+        return self
+
     def surrounded_by(self, terms: Sequence[str]) -> Surroundings | None:
         """Prepare words of the stream as evidence about pairs; None for measures that do not use them."""
         return None

@@ -29,9 +29,20 @@ STATES = frozenset({*PARTICLES, *PARTICLES.values()})
 """Stop words that tell states apart: a light is on or off."""
 
 
+PHRASES_OF_STATES: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = tuple(
+    (tuple(one.replace("_", " ").split(",")), tuple(other.replace("_", " ").split(",")))
+    for one, other in (line.split(":") for line in words_in("states", package="likewise.semantics"))
+)
+"""Words and phrases of two states of a thing that exclude each other."""
+
+
 def _exclusive() -> dict[str, frozenset[str]]:
     """By word, the others that it excludes."""
     found: dict[str, set[str]] = {}
+    for pair in PHRASES_OF_STATES:
+        for one, other in (pair, pair[::-1]):
+            for word in one:
+                found.setdefault(word, set()).update(other)
     for line in (*words_in("exclusive_words", package="likewise.semantics"), *map(":".join, PARTICLES.items())):
         words = line.split(":")
         for word in words:
@@ -48,6 +59,9 @@ ABROAD = {
     for word in words
 }
 """The English words of which words of other languages have the opposites."""
+
+_STILL = frozenset({"any", "longer", "more"})
+"""Words between a negation and the word that it negates: no more motion."""
 
 STEM = 4
 """First letters that derived words share: `arrive` and `arrival`, not `go` and `departure`."""
@@ -92,7 +106,8 @@ class Stand:
         """Whether the two cannot both be meant."""
         if not self.own.isdisjoint(other.own):
             return False
-        return not (self.denies.isdisjoint(other.says) and self.says.isdisjoint(other.denies))
+        mine, theirs = self.own | self.says, other.own | other.says
+        return not (self.denies.isdisjoint(theirs) and mine.isdisjoint(other.denies))
 
 
 _NOTHING = Stand(frozenset(), frozenset(), frozenset())
@@ -142,7 +157,7 @@ class Opposites:
 
     def _negated(self, word: Word) -> Stand:
         plain = self.stand(Word(word.text))
-        return Stand(frozenset({str(word)}), plain.denies | {str(word)}, plain.says)
+        return Stand(frozenset({str(word)}), plain.denies | {str(word)}, plain.own | plain.says)
 
     def _plain(self, text: str) -> Stand:
         if any(map(str.isdigit, text)) or (text in STOP_WORDS and text not in STATES and text not in EXCLUSIVE):
@@ -231,7 +246,7 @@ def words_of(term: str) -> tuple[Word, ...]:
     for text in texts:
         if text in NEGATIONS:
             negated = True
-        elif text not in STOP_WORDS or text in STATES:
+        elif not (negated and text in _STILL) and (text not in STOP_WORDS or text in STATES):
             # "room no 112" numbers a room and denies nothing.
             found.append(Word(text, negated and not any(map(str.isdigit, text))))
             negated = False
