@@ -54,9 +54,6 @@ LIGHT_WEIGHT: Final = 0.25
 SAME_HEAD: Final = 0.5
 """Heads of phrases that mean the same with this probability are taken for the same. By judgement."""
 
-COUNTERPART: Final = 0.5
-"""A word has a counterpart in the other term if one of its words means the same with this probability. By judgement."""
-
 COMMON_SENSE: Final = 0.1
 """A sense of a word counts as common if it has this share of the uses of the most common one. By judgement, on words of
 the thematic data set."""
@@ -77,7 +74,7 @@ GENERIC_BITS: Final = -2.0
 """The least sum of evidence for a term that says little, such as the attribute `type`. By judgement."""
 
 SAME_ROLE_BITS: Final = 0.0
-"""The least sum of evidence for two attributes of the same role, such as `room` and `location`: even odds, by judgement."""
+"""The least sum of evidence for two attributes of one role, such as `room` and `location`: even odds. By judgement."""
 
 # Contrast, rank and differing words: adjustments of the papers' measures
 

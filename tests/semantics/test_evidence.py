@@ -24,7 +24,7 @@ from likewise.semantics.evidence import (
 )
 from likewise.semantics.evidence.features import HEADS, one_thread
 from likewise.semantics.evidence.lexical import WordRelation
-from likewise.semantics.evidence.model import WORDS_COMPARED
+from likewise.semantics.evidence.model import MOST_BITS, WORDS_COMPARED
 
 
 @pytest.fixture(scope="module")
@@ -358,8 +358,8 @@ def test_attributes_of_one_role_may_be_meant_by_each_other(
 ) -> None:
     score = one(plain.for_attributes(), mine, theirs)
     assert score >= 0.5 if related else score < 0.05
-    weights = plain.for_attributes().weights(mine, theirs)
-    assert score == pytest.approx(float(probability(np.array([sum(weight.bits for weight in weights)]))[0]), abs=1e-6)
+    bits = max(plain.for_attributes().bits(mine, theirs), -MOST_BITS)
+    assert score == pytest.approx(float(probability(np.array([bits]))[0]), abs=1e-6)
 
 
 def test_a_figure_may_be_called_anything(plain: Evidence) -> None:

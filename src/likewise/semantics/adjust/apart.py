@@ -125,7 +125,8 @@ class PreparedOpposed(PreparedParted):
         for word in self._columns:
             stand = opposites.stand(word)
             # Most words have only themselves as a meaning: they are found by their own text.
-            for index, meanings in ((self._saying, (stand.own | stand.says) - {word.text}), (self._denying, stand.denies)):
+            said = (stand.own | stand.says) - {word.text}
+            for index, meanings in ((self._saying, said), (self._denying, stand.denies)):
                 for meaning in meanings:
                     index[meaning].append(word)
         self._found = lru_cache(_KEPT)(self._opposites_of)

@@ -12,13 +12,21 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from likewise.calibration import COUNTERPART, LIGHT_WEIGHT, SAME_HEAD
+from likewise.calibration import LIGHT_WEIGHT, SAME_HEAD
 from likewise.semantics.adjust.apart import Opposed
 from likewise.semantics.evidence.encoder import SentenceEncoder
 from likewise.semantics.evidence.glossary import Glossary
 from likewise.semantics.evidence.lexical import RelatedWords, WordLexicon, WordRelation, initials
 from likewise.semantics.evidence.other_names import OtherNames
-from likewise.semantics.evidence.terms import Reader, Reading, abbreviates, extra_kind, is_code, is_light, is_turning, turned
+from likewise.semantics.evidence.terms import (
+    Reader,
+    Reading,
+    abbreviates,
+    extra_kind,
+    is_code,
+    is_light,
+    turned,
+)
 from likewise.semantics.measures.base import Measure, Prepared
 from likewise.semantics.measures.esa import Esa
 from likewise.semantics.space.space import Space
@@ -65,15 +73,6 @@ class Listed(IntEnum):
     """Both are names of things in the list, and of different things."""
 
 
-class Turned(IntEnum):
-    """Which side has a word that turns it into something else, without a counterpart, where both have other words."""
-
-    NEITHER = 0
-    EVENT = 1
-    SUBSCRIPTION = 2
-    BOTH = 3
-
-
 class Spelling(IntEnum):
     """Whether a term was expanded or renamed to be compared, and how."""
 
@@ -110,12 +109,11 @@ class Features:
     head: Codes
     spelling: Codes
     listed: Codes
-    turned: Codes
 
     @classmethod
     def empty(cls, size: int) -> Features:
         """Features of `size` pairs, without any evidence."""
-        codes = [np.zeros(size, np.int8) for _ in range(9)]
+        codes = [np.zeros(size, np.int8) for _ in range(8)]
         sizes = [np.full(size, np.nan, np.float32) for _ in range(5)]
         return cls(
             shape=codes[0],
@@ -131,7 +129,6 @@ class Features:
             head=codes[5],
             spelling=codes[6],
             listed=codes[7],
-            turned=codes[8],
         )
 
     def take(self, places: NDArray[np.integer]) -> Features:
@@ -232,8 +229,6 @@ class TermSide:
         self.weight = np.ones(len(numbers), np.float32)
         self.weight[[at for name, places in self.of_stem.items() if is_light(name) for at in places]] = LIGHT_WEIGHT
         self.is_code = np.array([is_code(word) for word in numbers], np.bool_)
-        self.turns = np.zeros(len(numbers), np.bool_)
-        self.turns[[at for name, places in self.of_stem.items() if is_turning(name) for at in places]] = True
         self.english = np.array([reading.english for reading in readings], np.bool_)
         self.foreign = np.array([reading.foreign for reading in readings], np.bool_)
         self.renamed = np.array([reading.renames is not None for reading in readings], np.bool_)
@@ -339,10 +334,6 @@ class TermSide:
         if len(self.flat):
             out[self.filled] = np.minimum.reduceat(weights[self.flat], self.start[self.filled])
         return out
-
-    def greatest(self, weights: Floats) -> Floats:
-        """The greatest over each reading's words; 0 for a reading without words."""
-        return self.best(weights[None, :])[0]
 
     def best(self, rows: Floats) -> Floats:
         """For each row, the greatest over each reading's words."""
@@ -520,15 +511,8 @@ def _align(
     total = amount + weight.sum(axis=0)
     met = np.divide(forth + (back * weight).sum(axis=0), total, out=np.ones_like(total), where=total > 0)
     out.aligned = met.astype(np.float32)
-    alone = side.greatest((side.turns & (best < COUNTERPART)).astype(np.float32)) > 0
-    theirs = (back[events.turns[mine]] < COUNTERPART).any(axis=0)
-    out.turned = np.where(np.isin(out.shape, _WITH_OTHER_WORDS), theirs + 2 * alone, 0).astype(np.int8)
     out.worst_subscription = least
     out.worst_event = np.maximum(back, 1 - events.weight[mine][:, None]).min(axis=0)
-
-
-_WITH_OTHER_WORDS = (PairShape.APART, PairShape.REPLACED)
-"""Shapes in which words of both sides differ; where one side has all words of the other, see `Features.extra`."""
 
 
 def _parts(side: TermSide, reading: Reading, out: Features) -> None:
@@ -663,6 +647,5 @@ __all__ = [
     "Sources",
     "Spelling",
     "TermSide",
-    "Turned",
     "features",
 ]

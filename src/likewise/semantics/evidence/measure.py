@@ -221,7 +221,7 @@ class PreparedEvidence:
         return np.asarray(np.maximum.reduceat(bits, self._starts, axis=1), np.float32)
 
     def least(self, readings: Sequence[Reading], opposed: NDArray[np.int8]) -> NDArray[np.float32]:
-        """The least bits of event readings (rows) with prepared readings: little speaks against names that say little."""
+        """The least bits of event readings (rows) with prepared ones: little speaks against names that say little."""
         generic = self.side.generic | np.array([[reading.generic] for reading in readings], np.bool_)
         least = np.where(generic, np.float32(GENERIC_BITS), np.float32(-MOST_BITS))
         if self._measure.of_attributes:
@@ -233,7 +233,7 @@ class PreparedEvidence:
         roles = np.array([[reading.role] for reading in readings], np.int8)
         mine = self.side.role
         apart = (roles != mine) & (roles > 0) & (mine > 0) & (roles != FIGURE) & (mine != FIGURE)
-        return ((roles == mine) & (roles > 0)).astype(np.int8) - apart
+        return np.asarray(((roles == mine) & (roles > 0)).astype(np.int8) - apart, np.int8)
 
     def evidence(self, event_terms: Sequence[str]) -> list[tuple[Reading, Features]]:
         """For each reading of each event term, its evidence against every reading of the prepared terms."""
@@ -270,9 +270,6 @@ def describe(name: str, one: Features, mine: Reading, theirs: Reading) -> str:
         side, kind = EXTRAS[int(one.extra[0])].split()
         longer, shorter = (theirs, mine) if side == "event" else (mine, theirs)
         return f'only the {side} says "{" ".join(longer.words_beside(shorter))}", {_EXTRAS[kind]}'
-    if name == "turned":
-        who = ("", "only the event", "only the subscription", "each side")[int(one.turned[0])]
-        return f"{who} has a word that turns it into something else"
     if name == "spelling":
         meant = theirs if mine.literal and len(theirs.text) > len(mine.text) else mine
         return f"{_SPELLINGS[Spelling(int(one.spelling[0]))]} {meant.text}"

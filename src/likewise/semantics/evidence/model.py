@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from likewise.errors import InputError
 from likewise.files import read_whole
-from likewise.semantics.evidence.features import EXTRAS, HEADS, CodesSay, Features, Listed, PairShape, Spelling, Turned
+from likewise.semantics.evidence.features import EXTRAS, HEADS, CodesSay, Features, Listed, PairShape, Spelling
 from likewise.semantics.evidence.lexical import WordRelation
 
 Floats = NDArray[np.float32]
@@ -46,7 +46,6 @@ TABLES: Final[Mapping[str, tuple[str, ...]]] = {
     "opposed": ("no", "yes"),
     "spelling": tuple(each.name.lower() for each in Spelling),
     "listed": tuple(each.name.lower() for each in Listed),
-    "turned": tuple(each.name.lower() for each in Turned),
 }
 """Categorical evidence; the first category means none and weighs 0."""
 
@@ -55,8 +54,8 @@ WORDS_COMPARED: Final = ("aligned", "worst_subscription", "worst_event")
 
 OF_SHAPE: Final[Mapping[PairShape, tuple[str, ...]]] = {
     PairShape.WORD: ("embedding", "esa", "relation", "spelling"),
-    PairShape.APART: ("embedding", "esa", "relation", *WORDS_COMPARED, "head", "turned", "spelling"),
-    PairShape.REPLACED: ("embedding", "esa", "relation", *WORDS_COMPARED, "head", "turned", "spelling"),
+    PairShape.APART: ("embedding", "esa", "relation", *WORDS_COMPARED, "head", "spelling"),
+    PairShape.REPLACED: ("embedding", "esa", "relation", *WORDS_COMPARED, "head", "spelling"),
     PairShape.CONTAINED: ("embedding", "esa", "relation", "extra", "spelling"),
     PairShape.FOREIGN: ("embedding", "relation", *WORDS_COMPARED, "spelling"),
     PairShape.SAME: ("spelling",),

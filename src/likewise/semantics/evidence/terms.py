@@ -43,11 +43,7 @@ _ELIDED = re.compile(r"\b(?:l|d|n|s|c|qu|dell|all|nell|dall|sull)['’](?=\w)")
 JOINING = STOP_WORDS | FOREIGN_WORDS
 """Words that only join others, in all languages that are recognised."""
 _WORDS_OF_ROLES = dict(line.split(":") for line in words_in("roles", package="likewise.semantics"))
-_ROLES = {
-    stem(word): role
-    for role, words in enumerate(_WORDS_OF_ROLES.values(), start=1)
-    for word in words.split(",")
-}
+_ROLES = {stem(word): role for role, words in enumerate(_WORDS_OF_ROLES.values(), start=1) for word in words.split(",")}
 """By stem of a word for an attribute, the number of its role: what, where, who, when, a unit, or a figure."""
 FIGURE = list(_WORDS_OF_ROLES).index("figure") + 1
 _IDENTIFYING = frozenset({"code", "id", "name", "no", "number"})
@@ -299,11 +295,6 @@ def is_light(stemmed: str) -> bool:
     return stemmed in _stemmed_words().light
 
 
-def is_turning(stemmed: str) -> bool:
-    """Whether a stem turns a term into something else."""
-    return stemmed in _stemmed_words().turning
-
-
 def abbreviates(short: str, word: str) -> bool:
     """Whether a short form has letters of a word in order, as makers of devices shorten names.
 
@@ -349,7 +340,6 @@ __all__ = [
     "extra_kind",
     "is_code",
     "is_light",
-    "is_turning",
     "shortens",
     "turned",
 ]

@@ -39,7 +39,6 @@ _SIGNS: Final[Mapping[str, Mapping[str, int]]] = {
     "codes": {"different": -1, "one_side": -1, "same": 1},
     "extra": {"event turning": -1, "subscription turning": -1, "event head": -1, "subscription head": -1},
     "head": {"different": -1},
-    "turned": {"event": -1, "subscription": -1, "both": -1},
 }
 """Categories whose sign is known beforehand."""
 
