@@ -64,5 +64,6 @@ def test_every_subscription_to_a_written_feed_has_an_answer(name: str) -> None:
 
 def test_what_knows_no_words_gets_nothing_from_written_feeds() -> None:
     rows = judge_written(TableMeasure({})).rows
-    assert [row["feed"] for row in rows] == [name for name in WRITTEN for _ in ("together", "alone")]
+    assert [row["feed"] for row in rows[:-4]] == [name for name in WRITTEN for _ in ("together", "alone")]
+    assert [row["feed"] for row in rows[-4:]] == ["mean"] * 4
     assert all(row["recall"] == row["F1"] == 0 for row in rows)

@@ -10,8 +10,11 @@ from numpy.typing import NDArray
 from likewise.evaluation.charts import reliability
 from likewise.evaluation.experiment import Experiment, ExperimentReport, ExperimentSettings, Row
 from likewise.evaluation.learning.hand_pairs import (
+    DOMAINS,
     OTHER_FIELDS,
     TRADES,
+    TYPES,
+    UNSEEN,
     HandPair,
     accepted,
     accepted_by_half,
@@ -54,6 +57,9 @@ def run(settings: ExperimentSettings) -> list[ExperimentReport]:
                          accepted_by_half(pairs, scores, threshold=limit)),
         _more_pairs(measure, limit, OTHER_FIELDS, "Pairs of nine other fields"),
         _more_pairs(measure, limit, TRADES, "Pairs of many trades, held out", held_out=True),
+        _more_pairs(measure, limit, DOMAINS, "Pairs of sixteen domains, looked at"),
+        _more_pairs(measure, limit, UNSEEN, "Pairs of sixteen domains, held out"),
+        _more_pairs(measure, limit, TYPES, "Types of events, one predicate, held out"),
         ExperimentReport("Expected calibration error, ten bins", errors, ["it was calibrated on the first half"]),
         ExperimentReport("Reliability, held out", curves["held out"]),
         ExperimentReport("Other base rates, held out", [_rate(measure, held, wrong, limit) for wrong in RATES],

@@ -40,6 +40,17 @@ TRADES = "pairs_of_trades"
 """Pairs of many trades, written by someone who had not seen any list of words of Likewise."""
 
 
+DOMAINS = "pairs_of_domains"
+"""Pairs of sixteen domains, written by someone who had seen nothing of Likewise: the half that was looked at."""
+
+UNSEEN = "pairs_of_domains_unseen"
+"""The other half of these pairs; nobody has looked at them one by one, and nothing is fitted on them."""
+
+TYPES = "pairs_of_types"
+"""Types of events as one would subscribe to them, each with a synonym, a sibling and an unrelated term; by the same
+writer, and nothing is fitted on them."""
+
+
 def read_hand_pairs(name: str = "pairs") -> list[HandPair]:
     """All pairs of a list."""
     text = files("likewise.evaluation").joinpath(f"data/{name}.tsv").read_text(encoding="utf-8")
@@ -92,9 +103,12 @@ def _accepted(pairs: Sequence[HandPair], scores: NDArray[np.floating], kind: str
 
 
 __all__ = [
+    "DOMAINS",
     "KINDS",
     "OTHER_FIELDS",
     "TRADES",
+    "TYPES",
+    "UNSEEN",
     "HandPair",
     "accepted",
     "accepted_by_half",
