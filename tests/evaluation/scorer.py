@@ -37,7 +37,8 @@ def defined(
         return np.concatenate([defined(events, [profile], measure, choice) for profile in profiles])
     wanted = _terms([(p.attribute, p.value) for profile in profiles for p in profile.predicates])
     published = _terms([pair for event in events for pair in event.tuples])
-    sides = [_related(measure, mine, theirs, choice) for mine, theirs in zip(wanted, published, strict=True)]
+    measures = (measure.for_attributes(), measure)
+    sides = [_related(*side, choice) for side in zip(measures, wanted, published, strict=True)]
     sides[0] = sides[0] / (sides[0] + (1 - sides[0]) * 2.0**-choice.bits)
     best = [[[_best(p, event, sides, wanted, published) for event in events] for p in q.predicates] for q in profiles]
     return np.stack([_one_score(np.array(rows), choice) for rows in best])

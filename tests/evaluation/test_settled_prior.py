@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from likewise.evaluation.learning.fitting import MeasuredPairs, settled
-from likewise.evaluation.learning.training_pairs import Pair
+from likewise.evaluation.learning.pair import Pair
 from likewise.semantics import Model
 from likewise.semantics.evidence import Features, PairShape
 
@@ -23,7 +23,7 @@ def made(right: list[float], wrong: list[float]) -> MeasuredPairs:
     features.shape[:] = PairShape.WORD
     features.embedding[:] = [*right, *wrong]
     labels = np.array([pair.label for pair in pairs])
-    return MeasuredPairs(pairs, features, labels, np.ones(len(pairs)))
+    return MeasuredPairs(pairs, features, labels, np.ones(len(pairs)), features, np.arange(len(pairs)))
 
 
 @pytest.mark.parametrize("start", [0.0, 0.6, 1.4])

@@ -144,7 +144,7 @@ def test_the_letter_a_may_be_a_code(evidence: Evidence) -> None:
 
 def test_another_name_does_not_hide_a_word_that_turns_a_term(evidence: Evidence) -> None:
     """`set temperature` is another name of a temperature setpoint, which is still no temperature."""
-    assert evidence.pairwise(["temperature"], ["temperature setpoint"])[0] < 0.2
+    assert evidence.pairwise(["temperature"], ["temperature setpoint"])[0] < 0.5
     assert evidence.pairwise(["set temperature"], ["temperature setpoint"])[0] > 0.9
 
 

@@ -37,10 +37,11 @@ from likewise.semantics.themes import suggest as suggest_themes
 from likewise.semantics.wordnet.corpus import build_wordnet
 from likewise.semantics.wordnet.corpus import documents as wordnet_documents
 from likewise.semantics.wordnet.information import InformationContent
-from likewise.semantics.wordnet.opposites import Opposites
+from likewise.semantics.wordnet.opposites import PHRASES_OF_STATES, Opposites
 from likewise.semantics.wordnet.wordnet import WordNet
 
 __all__ = [
+    "PHRASES_OF_STATES",
     "BuildSummary",
     "Coded",
     "Combined",

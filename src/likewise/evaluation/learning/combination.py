@@ -23,7 +23,7 @@ from likewise.matching import Matcher
 from likewise.semantics import Evidence, Measure, Model
 from likewise.semantics.evidence import Sources
 
-BITS: Final = tuple(float(bits) for bits in range(9))
+BITS: Final = tuple(float(bits) for bits in range(13))
 TEMPERATURES: Final = (0.125, 0.25, 0.5, 1.0, 2.0)
 RECIPES: Final = (DatasetRecipe(seed=101, events=800), DatasetRecipe(seed=102, events=800, typed=True))
 _SUREST: Final = 1e-4

@@ -13,8 +13,7 @@ from typing import Final
 
 from likewise.evaluation.learning.pair import Pair, either
 from likewise.events import normalise
-from likewise.semantics import OtherNames, WordNet
-from likewise.semantics.wordnet.opposites import PHRASES_OF_STATES
+from likewise.semantics import PHRASES_OF_STATES, OtherNames, WordNet
 
 BESIDE: Final = 6
 """Sets of other names at most this many lines apart are taken for one field."""

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from likewise.evaluation.learning.field_pairs import OF_TRADES
 from likewise.evaluation.learning.pair import Pair
 from likewise.semantics.evidence import (
+    WORDS_COMPARED,
     Features,
     Model,
     OtherNames,
@@ -24,7 +25,6 @@ from likewise.semantics.evidence import (
     fit,
     probability,
 )
-from likewise.semantics.evidence.model import WORDS_COMPARED
 
 BLOCK: Final = 128
 """Pairs whose terms are compared together."""
@@ -43,7 +43,7 @@ POSITIVE: Final = 0.5
 """The share of pairs that mean the same after weighting; the words of a stream change the odds, see `Evidence`."""
 
 PRIOR_STEP: Final = 0.05
-PRIOR_STEPS: Final = 20
+PRIOR_STEPS: Final = 60
 """Priors are tried in steps of this size, this many up and down from the calibrated one."""
 
 RESAMPLES: Final = 100

@@ -5,11 +5,12 @@ from likewise.semantics.evidence.encoder import SentenceEncoder
 from likewise.semantics.evidence.features import Features, PairShape, Sources, TermSide, features
 from likewise.semantics.evidence.glossary import Glossary, extra_words, lists_version
 from likewise.semantics.evidence.measure import Evidence
-from likewise.semantics.evidence.model import Model, Weights, probability
+from likewise.semantics.evidence.model import WORDS_COMPARED, Model, Weights, probability
 from likewise.semantics.evidence.other_names import OtherNames
 from likewise.semantics.evidence.training import fit
 
 __all__ = [
+    "WORDS_COMPARED",
     "Evidence",
     "Features",
     "Glossary",
