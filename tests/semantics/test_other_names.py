@@ -159,3 +159,23 @@ def test_the_version_of_the_lists_changes_with_every_list(tmp_path: Path, monkey
         (tmp_path / name / "list.txt").write_text("b\n")
         versions.append(lists_version.__wrapped__())
     assert len(set(versions)) == 3
+
+
+def test_names_of_things_are_recognised_in_shortened_words(evidence: Evidence) -> None:
+    assert evidence.pairwise(["access denied"], ["acc den"])[0] > 0.7
+    assert evidence.pairwise(["access granted"], ["acc den"])[0] < 0.5
+
+
+def test_a_short_word_is_a_name_only_as_it_is_written() -> None:
+    names = OtherNames.from_text("temperature; temp\nhumidity; hum")
+    assert names.readings(["temp"])
+    assert not names.readings(["temping"])
+
+
+def test_a_short_form_that_is_spelled_out_does_not_count_as_a_word(evidence: Evidence) -> None:
+    """`tmp` is near to nothing by its letters; only what it stands for is compared, unless both say `tmp`."""
+    readings = evidence.sources.reader.readings("rm tmp")
+    assert readings[0].shorthand
+    assert not any(reading.shorthand for reading in readings[1:])
+    assert evidence.pairwise(["room temperature"], ["rm tmp"])[0] > 0.9
+    assert evidence.pairwise(["tmp"], ["rm tmp"])[0] > 0.5
