@@ -50,7 +50,7 @@ def trace(count: int, seed: int = 1) -> list[dict[str, Any]]:
 
 
 def summary(arrival: Arrival) -> tuple[Any, ...]:
-    return (arrival.subscription, tuple(event["id"] for event in arrival.events), round(arrival.score, 5))
+    return (arrival.subscription, tuple(event["id"] for event in arrival.events), arrival.score)
 
 
 def by_engine(settings: BrokerSettings, events: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
@@ -67,7 +67,7 @@ def by_engine(settings: BrokerSettings, events: list[dict[str, Any]]) -> list[tu
             (
                 notification.subscription,
                 tuple(member.id for member in notification.events),
-                round(float(notification.score), 5),
+                round(float(notification.score), 6),  # as the broker does
             )
             for notification in engine.publish(event)
         ]
