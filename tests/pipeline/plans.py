@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from likewise.events import RecordMapping
@@ -44,4 +45,5 @@ def longest_line(frame: Any) -> int:
         texts = [java.explainString(frame._jdf.queryExecution(), mode) for mode in ("simple", "formatted")]
     else:
         texts = [frame._explain_string(mode=mode) for mode in ("simple", "formatted")]
-    return max(len(line) for text in texts for line in text.split("\n"))
+    # Numbers of columns are short in a new session, and have more digits after many queries.
+    return max(len(re.sub(r"#\d+", "#1", line)) for text in texts for line in text.split("\n"))

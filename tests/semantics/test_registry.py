@@ -72,14 +72,17 @@ def test_several_spaces_are_combined(tiny_space: Space) -> None:
     assert measure("esa", spaces=[tiny_space, tiny_space]).name == "combined"
 
 
-def test_related_adds_what_is_installed_at_half_the_weight_of_a_space(tiny_space: Space, wordnet: object) -> None:
+def test_related_adds_encoders_at_half_and_evidence_at_a_quarter_of_the_weight(
+    tiny_space: Space, wordnet: object
+) -> None:
     words = ["car", "energy", "garage"]
     related = measure("related", spaces=[tiny_space])
     assert isinstance(related, Combined)
     names = [part.name for part in related.parts]
-    assert names[:2] == ["esa", "evidence"]
+    assert (names[0], names[-1]) == ("esa", "evidence")
     parts = [np.sqrt(part.matrix(words, words)) for part in related.parts]
-    expected = (parts[0] + 0.5 * sum(parts[1:])) / (1 + 0.5 * len(parts[1:]))
+    shares = [1.0, *[0.5] * (len(parts) - 2), 0.25]
+    expected = sum(share * part for share, part in zip(shares, parts, strict=True)) / sum(shares)
     np.testing.assert_allclose(related.matrix(words, words), expected, atol=1e-6)
     without_space = measure("related")
     assert isinstance(without_space, Combined)

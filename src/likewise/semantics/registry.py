@@ -100,15 +100,16 @@ def _combined(
 
 
 def _related(spaces: Sequence[Space]) -> Measure:
-    """ESA over each space and, at half the weight, evidence and the encoders that are installed.
+    """ESA over each space, at half the weight the encoders that are installed, and at a quarter evidence.
 
-    Half the weight, since evidence already includes the spaces and the sentence encoder.
+    Evidence already includes the spaces and the sentence encoder, and asks for the same meaning, not for relatedness.
     """
-    others = [_evidence(spaces)]
+    encoders = []
     for encoder in (_sentence, _embedding):
         with suppress(MissingError):
-            others.append(encoder(()))
-    return Combined([*(Esa(space) for space in spaces), *others], weights=[1.0] * len(spaces) + [0.5] * len(others))
+            encoders.append(encoder(()))
+    measures = [*(Esa(space) for space in spaces), *encoders, _evidence(spaces)]
+    return Combined(measures, weights=[1.0] * len(spaces) + [0.5] * len(encoders) + [0.25])
 
 
 def _hybrid(spaces: Sequence[Space], *, top: int = TOP, **options: Any) -> Measure:
