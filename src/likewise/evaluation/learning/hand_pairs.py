@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from likewise.evaluation.experiment import Row
 from likewise.evaluation.learning.fitting import auc
 from likewise.semantics import Evidence, Measure, Model
-from likewise.semantics.evidence import PairShape, Sources
+from likewise.semantics.evidence import Sources
 
 KINDS = ("same", "sibling", "unrelated", "contained", "abbreviated")
 
@@ -59,25 +59,11 @@ def read_hand_pairs(name: str = "pairs") -> list[HandPair]:
 
 
 def calibrated(model: Model, sources: Sources) -> Model:
-    """The model calibrated on the pairs that were looked at: its sureness, its prior and the bases of its shapes."""
+    """The model calibrated on the development halves of the first list and of that of many trades."""
     pairs = [pair for name in ("pairs", TRADES) for pair in read_hand_pairs(name) if not pair.held_out]
-    pairs += [*read_hand_pairs(OTHER_FIELDS), *read_hand_pairs(DOMAINS)]
     scores = score_pairs(Evidence.of(sources, model), pairs).astype(np.float64)
     kept = np.clip(scores, 1e-4, 1 - 1e-4)
-    model = model.calibrated(np.log2(kept / (1 - kept)), np.array([pair.same for pair in pairs]))
-    read = [_best_reading(Evidence.of(sources, model), pair) for pair in pairs]
-    kept_pairs = [at for at, (_, shape) in enumerate(read) if shape not in (PairShape.SAME, PairShape.SKIPPED)]
-    bits, shapes = np.array([read[at][0] for at in kept_pairs]), np.array([read[at][1] for at in kept_pairs], np.int8)
-    return model.calibrated_by_shape(bits, shapes, np.array([pairs[at].same for at in kept_pairs]))
-
-
-def _best_reading(measure: Evidence, pair: HandPair) -> tuple[float, int]:
-    """The bits and the shape of the readings of a pair that the model takes."""
-    rows = [row for _, row in measure.prepare([pair.subscription]).evidence([pair.event])]
-    bits = [measure.model.bits(row) for row in rows]
-    return max(
-        (float(part[at]), int(row.shape[at])) for part, row in zip(bits, rows, strict=True) for at in range(len(part))
-    )
+    return model.calibrated(np.log2(kept / (1 - kept)), np.array([pair.same for pair in pairs]))
 
 
 def score_pairs(measure: Measure, pairs: Sequence[HandPair]) -> NDArray[np.float32]:

@@ -70,10 +70,6 @@ _UNLISTED: Final = (WordRelation.ONE_UNLISTED, WordRelation.BOTH_UNLISTED)
 
 _NUMBERS: Final = ("prior", "sureness", "attribute_bits", "temperature")
 
-SHAPE_RIDGE: Final = 6.0
-"""How strongly the bases of shapes are held where they are when they are calibrated. By judgement: less suits lists of
-pairs better, and feeds and the ranking of points worse."""
-
 MOST_BITS: Final = 12.0
 """The limit of a sum of evidence: one error in four thousand."""
 
@@ -218,30 +214,6 @@ class Model:
 
         slope, offset = minimize(loss, np.array([1.0, 0.0])).x
         return replace(self, sureness=self.sureness * float(slope), prior=self.prior * float(slope) + float(offset))
-
-    def calibrated_by_shape(
-        self, bits: NDArray[np.floating], shapes: NDArray[np.int8], truth: NDArray[np.bool_]
-    ) -> Model:
-        """This model with another base for each shape, fitted on pairs whose bits, shape and truth are given.
-
-        How often pairs of a shape mean the same depends on how pairs are made; what speaks for and against them, less.
-        Few pairs of a shape move its base little.
-        """
-        from scipy.optimize import minimize
-
-        kinds = sorted({PairShape(shape) for shape in shapes.tolist()})
-        place = np.searchsorted(np.array(kinds), shapes)
-        signs = np.where(truth, 1.0, -1.0)
-
-        def loss(given: NDArray[np.float64]) -> float:
-            logits = np.log(2.0) * (given[0] * bits + given[1 + place])
-            return float(np.logaddexp(0.0, -signs * logits).sum() + SHAPE_RIDGE * (given[1:] ** 2).sum())
-
-        slope, *offsets = minimize(loss, np.array([1.0] + [0.0] * len(kinds))).x.tolist()
-        moved = dict(self.shapes)
-        for kind, offset in zip(kinds, offsets, strict=True):
-            moved[kind] = replace(moved[kind], base=moved[kind].base + offset / slope / self.sureness)
-        return replace(self, shapes=moved)
 
     def word_scores(self, embedding: Floats, esa: Floats, relation: NDArray[np.int8]) -> Floats:
         """The probability that two single words mean the same, from the evidence for words alone."""
