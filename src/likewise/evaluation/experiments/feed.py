@@ -173,7 +173,7 @@ def _figures(given: Sequence[set[str]], truth: Sequence[set[str]]) -> Row:
 _PARTS: Final = ("precision", "recall", "F1")
 
 HELD_OUT: Final = ("hotel", "smartcity", "datacentre")
-"""Feeds of which nobody has looked at single events, subscriptions or misses; totals of several versions were compared."""
+"""Feeds of which nobody has looked at single events, subscriptions or misses; totals of versions were compared."""
 
 WRITTEN: Final = ("campus", "port", "ward", "coldchain", "busdepot", "office", "factory", "home", *HELD_OUT)
 """Feeds that were written to check the default by people who did not know its lists of words, most of them in the words
