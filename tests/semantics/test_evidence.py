@@ -22,7 +22,8 @@ from likewise.semantics.evidence import (
     fit,
     probability,
 )
-from likewise.semantics.evidence.features import HEADS, one_thread
+from likewise.semantics.evidence.encoder import one_thread
+from likewise.semantics.evidence.features import HEADS
 from likewise.semantics.evidence.lexical import WordRelation
 from likewise.semantics.evidence.model import MOST_BITS, WORDS_COMPARED
 

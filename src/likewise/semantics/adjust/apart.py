@@ -114,9 +114,19 @@ class PreparedOpposed(PreparedParted):
 
     def __init__(self, inner: Prepared, opposites: Opposites) -> None:
         super().__init__(inner)
-        self._opposites = opposites
+        self._index = OppositeTerms(inner.terms, opposites)
+
+    def _apart(self, event_terms: Sequence[str]) -> NDArray[np.bool_]:
+        return self._index.opposed(event_terms)
+
+
+class OppositeTerms:
+    """Finds which of many terms have a word that is opposite to one of another term."""
+
+    def __init__(self, terms: Sequence[str], opposites: Opposites) -> None:
+        self._size, self._opposites = len(terms), opposites
         columns: dict[Word, list[int]] = defaultdict(list)
-        for column, term in enumerate(inner.terms):
+        for column, term in enumerate(terms):
             for word in words_of(term):
                 columns[word].append(column)
         self._columns = {word: tuple(places) for word, places in columns.items()}
@@ -131,8 +141,9 @@ class PreparedOpposed(PreparedParted):
                     index[meaning].append(word)
         self._found = lru_cache(_KEPT)(self._opposites_of)
 
-    def _apart(self, event_terms: Sequence[str]) -> NDArray[np.bool_]:
-        opposed = np.zeros((len(event_terms), len(self.terms)), np.bool_)
+    def opposed(self, event_terms: Sequence[str]) -> NDArray[np.bool_]:
+        """Which prepared terms (columns) have an opposite word of each event term (row)."""
+        opposed = np.zeros((len(event_terms), self._size), np.bool_)
         for row, term in enumerate(event_terms):
             words = words_of(term)
             for word in words:

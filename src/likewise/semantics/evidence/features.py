@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, fields
 from enum import IntEnum
-from functools import cached_property, lru_cache
-from typing import Any, TypeVar
+from functools import cached_property
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from likewise.calibration import LIGHT_WEIGHT, SAME_HEAD
-from likewise.semantics.adjust.apart import Opposed
-from likewise.semantics.evidence.encoder import SentenceEncoder
+from likewise.semantics.adjust.apart import OppositeTerms
+from likewise.semantics.evidence.encoder import SentenceEncoder, cosines
 from likewise.semantics.evidence.glossary import Glossary
 from likewise.semantics.evidence.lexical import RelatedWords, WordLexicon, WordRelation, initials
 from likewise.semantics.evidence.other_names import OtherNames
@@ -27,15 +26,12 @@ from likewise.semantics.evidence.terms import (
     is_light,
     turned,
 )
-from likewise.semantics.measures.base import Measure, Prepared
+from likewise.semantics.measures.base import Prepared
 from likewise.semantics.measures.esa import Esa
 from likewise.semantics.space.space import Space
 from likewise.semantics.text import tokens
 from likewise.semantics.wordnet.opposites import Opposites
 from likewise.semantics.wordnet.wordnet import WordNet
-
-SMALL = 1 << 28
-"""Multiplications of a matrix product from which several threads pay."""
 
 Floats = NDArray[np.float32]
 Codes = NDArray[np.int8]
@@ -173,10 +169,9 @@ class Sources:
         return tuple(Esa(space) for space in self.spaces)
 
     @cached_property
-    def opposites(self) -> Opposed:
-        """Finds terms with opposite words."""
-        found = None if self.wordnet is None else Opposites.load()
-        return Opposed(_Everything(), opposites=found)
+    def opposites(self) -> Opposites | None:
+        """Which words are opposites; None without WordNet's files."""
+        return Opposites.load()
 
     def known(self, text: str) -> bool:
         """Whether any space has a word of the text."""
@@ -297,9 +292,10 @@ class TermSide:
         return [self.texts] if originals == self.texts else [self.texts, originals]
 
     @cached_property
-    def opposed(self) -> list[Prepared]:
+    def opposite_terms(self) -> list[OppositeTerms]:
         """The readings, by what is opposite to them."""
-        return [self.sources.opposites.prepare(texts) for texts in self.versions]
+        opposites = self.sources.opposites
+        return [] if opposites is None else [OppositeTerms(texts, opposites) for texts in self.versions]
 
     def spelled_out(self, reading: Reading) -> list[int]:
         """The readings whose initials this reading is, or that are its initials."""
@@ -357,7 +353,10 @@ class _Rows:
         self.embedding = None if side.vectors is None else _cosines(events.vectors, side.vectors)
         self.esa = _roots(side.concepts, events.texts)
         # Terms that are opposites as they are written are opposites by any other name.
-        self.opposed = np.any([part.rows(texts) == 0 for part in side.opposed for texts in events.versions], axis=0)
+        self.opposed = np.zeros((len(events.readings), len(side.readings)), np.bool_)
+        for terms in side.opposite_terms:
+            for texts in events.versions:
+                self.opposed |= terms.opposed(texts)
         self.words = _words(side, events, word_scores)
 
 
@@ -467,13 +466,13 @@ def _words(side: TermSide, events: TermSide, word_scores: WordScores) -> Floats:
     if not (side.words and events.words):
         return np.zeros((len(events.words), max(1, len(side.words))), np.float32)
     missing = np.full((len(events.words), len(side.words)), np.nan, np.float32)
-    cosines, roots = missing, missing
+    embedding, roots = missing, missing
     if side.word_vectors is not None:
-        cosines = _cosines(events.word_vectors, side.word_vectors)
+        embedding = _cosines(events.word_vectors, side.word_vectors)
     elif (found := _roots(side.word_concepts, events.words)) is not None:
         roots = found
     related = np.stack([side.related_words.relations(word) for word in events.words])
-    scores = word_scores(cosines.ravel(), roots.ravel(), related.ravel()).reshape(missing.shape)
+    scores = word_scores(embedding.ravel(), roots.ravel(), related.ravel()).reshape(missing.shape)
     # Codes are equal or not; nothing lies between.
     scores[:, side.is_code] = 0
     scores[events.is_code] = 0
@@ -579,62 +578,11 @@ def _cosines(one: Floats | None, other: Floats | None) -> Floats:
     return cosines(one, other)
 
 
-def cosines(one: Floats, other: Floats) -> Floats:
-    """Cosines of unit rows, on a grid."""
-    if one.size * len(other) > SMALL:
-        return on_grid(one @ other.T)
-    with one_thread():
-        return on_grid(one @ other.T)
-
-
-@lru_cache(maxsize=1)
-def _libraries() -> Any:
-    try:
-        from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]  # it has none
-    except ImportError:
-        # Slower on a busy machine, and otherwise the same.
-        return None
-    return ThreadpoolController()
-
-
-def one_thread() -> AbstractContextManager[object]:
-    """Products of few vectors take longer in several threads: on a busy machine these wait for each other."""
-    libraries = _libraries()
-    return nullcontext() if libraries is None else libraries.limit(limits=1, user_api="blas")
-
-
-def on_grid(products: Floats) -> Floats:
-    """Products of vectors on a grid of 1/4096.
-
-    The last digits of a product depend on how many rows are multiplied together; a score must not depend on how events
-    are split into batches.
-    """
-    return np.asarray(np.round(products * 4096) / 4096, np.float32)
-
-
 def _roots(prepared: Sequence[Prepared], texts: Sequence[str]) -> Floats | None:
     """The mean of the square roots of the cosines in all spaces: cosines of sparse rows crowd near 0."""
     if not prepared:
         return None
     return np.asarray(np.mean([np.sqrt(one.rows(texts)) for one in prepared], axis=0), np.float32)
-
-
-class _Everything(Measure):
-    """A measure that gives 1 for all pairs; opposites are then the pairs with 0."""
-
-    name = "everything"
-    symmetric = True
-
-    def prepare(self, subscription_terms: Sequence[str], *, subscription_theme: Sequence[str] = ()) -> Prepared:
-        return _PreparedEverything(tuple(subscription_terms))
-
-
-@dataclass(frozen=True, slots=True)
-class _PreparedEverything:
-    terms: tuple[str, ...]
-
-    def rows(self, event_terms: Sequence[str], *, event_theme: Sequence[str] = ()) -> Floats:
-        return np.ones((len(event_terms), len(self.terms)), np.float32)
 
 
 __all__ = [
