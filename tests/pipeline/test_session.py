@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import socket
 from pathlib import Path
 
 import pytest
 
-from likewise.errors import MissingError
-from likewise.pipeline.session import _check_java
+from likewise.errors import BuildError, MissingError
+from likewise.pipeline.session import _await_connect_port, _check_java
 
 
 def test_a_java_home_without_java_is_named(tmp_path: Path) -> None:
@@ -28,3 +29,14 @@ def test_a_java_that_is_there_is_taken(tmp_path: Path) -> None:
     java.write_text("#!/bin/sh\n")
     java.chmod(0o755)
     _check_java(str(tmp_path))
+
+
+def test_a_local_connect_server_needs_its_port() -> None:
+    """Spark itself would fail with a Java trace."""
+    with socket.socket() as other:
+        other.bind(("localhost", 0))
+        other.listen()
+        port = other.getsockname()[1]
+        with pytest.raises(BuildError, match=f"port {port}, which a local Spark Connect server needs, is in use"):
+            _await_connect_port(port, patience=0)
+    _await_connect_port(port, patience=0)

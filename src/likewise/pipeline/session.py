@@ -7,8 +7,10 @@ import os
 import re
 import shutil
 import signal
+import socket
 import sys
 import threading
+import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
@@ -149,6 +151,9 @@ def spark_session(
     _check_installed(java=not far)
     from pyspark.sql import SparkSession
 
+    # PySpark sets this when it has started a server in this process.
+    if address and not far and "SPARK_LOCAL_REMOTE" not in os.environ:
+        _await_connect_port()
     # Workers must be the Python that runs this, not the first one on the path.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.appName("likewise")
@@ -183,6 +188,30 @@ def _check_java(home: str | None) -> None:
         raise MissingError(
             "Spark needs Java 17 or later", hint="install a Java runtime, or name a server with --remote"
         )
+
+
+CONNECT_PORT: Final = 15002
+"""A local Spark Connect server listens on this port; PySpark does not let its client look elsewhere."""
+
+
+def _await_connect_port(port: int = CONNECT_PORT, *, patience: float = 20.0) -> None:
+    """Wait until the port of a local Spark Connect server is free; a process that is ending may still hold it."""
+    deadline = time.monotonic() + patience
+    while True:
+        with socket.socket() as probe:
+            # As the server does, so that connections that have just been closed do not count.
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind(("localhost", port))
+            except OSError:
+                if time.monotonic() > deadline:
+                    hint = f"use that server with remote='sc://localhost:{port}', or stop it"
+                    raise BuildError(
+                        f"port {port}, which a local Spark Connect server needs, is in use", hint=hint
+                    ) from None
+            else:
+                return
+        time.sleep(0.2)
 
 
 PARTITIONS: Final = "spark.sql.shuffle.partitions"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, Final
@@ -128,12 +129,23 @@ class Database:
         connection = self.engine.connect()
         if self.is_sqlite:
             return connection
-        with connection.begin():
-            locked = connection.execute(text("SELECT pg_try_advisory_lock(:key)"), {"key": _ADVISORY}).scalar()
-        if not locked:
-            connection.close()
-            raise BuildError("another broker is using this database", hint="stop it, or choose another database")
+        deadline = time.monotonic() + _LOCK_PATIENCE
+        while not _locked(connection):
+            if time.monotonic() > deadline:
+                connection.close()
+                raise BuildError("another broker is using this database", hint="stop it, or choose another database")
+            time.sleep(0.1)
         return connection
+
+
+_LOCK_PATIENCE: Final = 5.0
+"""Seconds: the server releases the lock of a broker that has just ended a moment after its connection is closed."""
+
+
+def _locked(connection: Connection) -> bool:
+    with connection.begin():
+        found = connection.execute(text("SELECT pg_try_advisory_lock(:key)"), {"key": _ADVISORY}).scalar()
+    return bool(found)
 
 
 def _engine(url: str) -> Engine:
