@@ -76,6 +76,9 @@ GENERIC_BITS: Final = -2.0
 SAME_ROLE_BITS: Final = 0.0
 """The least sum of evidence for two attributes of one role, such as `room` and `location`: even odds. By judgement."""
 
+FIGURE_BITS: Final = 1.5
+"""The least sum of evidence for two attributes that are figures, such as `value` and `percent`. By judgement."""
+
 # Contrast, rank and differing words: adjustments of the papers' measures
 
 CONTRAST_TEMPERATURES: Final[Mapping[str, float]] = {

@@ -231,7 +231,7 @@ class TermSide:
         self.unlisted = np.array([reading.unlisted for reading in readings], np.bool_)
         self.spelling = np.array([_spelling(reading) for reading in readings], np.int8)
         self.generic = np.array([reading.generic for reading in readings], np.bool_)
-        self.role = np.array([reading.role for reading in readings], np.int8)
+        self.roles = np.array([reading.roles for reading in readings], np.int32)
         self.has_codes = np.array([bool(reading.codes) for reading in readings], np.bool_)
         self.streets = {at: name for at, name in enumerate(map(sources.reader.street_name, readings)) if name}
         self._owners = _places(_initials(each) for each in readings)

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from likewise.calibration import GENERIC_BITS, NEARER_EVENT, NEARER_SUBSCRIPTION, NEAREST, SAME_ROLE_BITS
+from likewise.calibration import FIGURE_BITS, GENERIC_BITS, NEARER_EVENT, NEARER_SUBSCRIPTION, NEAREST, SAME_ROLE_BITS
 from likewise.errors import MissingError
 from likewise.semantics.adjust.beside import Competitors
 from likewise.semantics.evidence.background import MOST, SurroundedTerms, Surroundings
@@ -20,7 +20,7 @@ from likewise.semantics.evidence.glossary import Glossary
 from likewise.semantics.evidence.lexical import DESCRIPTIONS, WordRelation
 from likewise.semantics.evidence.model import MOST_BITS, WORDS_COMPARED, Model, probability
 from likewise.semantics.evidence.other_names import OtherNames
-from likewise.semantics.evidence.terms import FIGURE, Reading
+from likewise.semantics.evidence.terms import Reading, figures, roles_apart, shared_roles
 from likewise.semantics.measures.base import Matrix, Measure, Shared, Themes
 from likewise.semantics.space.space import Space, find_space
 from likewise.semantics.wordnet.wordnet import WordNet
@@ -159,7 +159,7 @@ class Evidence(Measure):
         ]
         missing = float(least[which, at]) - sum(value for _, value in found)
         if missing > 0 and least[which, at] > -MOST_BITS:
-            same_role = least[which, at] == SAME_ROLE_BITS
+            same_role = least[which, at] in (SAME_ROLE_BITS, FIGURE_BITS)
             said.append(Weight(missing, _TEXTS["role" if same_role else "generic"], "generic"))
         said += self._ranked(subscription_term, event_term)
         return [said[0], *sorted(said[1:], key=lambda weight: -abs(weight.bits))]
@@ -225,15 +225,15 @@ class PreparedEvidence:
         generic = self.side.generic | np.array([[reading.generic] for reading in readings], np.bool_)
         least = np.where(generic, np.float32(GENERIC_BITS), np.float32(-MOST_BITS))
         if self._measure.of_attributes:
-            least[self._roles(readings) == 1] = SAME_ROLE_BITS
+            roles = self._roles(readings)
+            least[shared_roles(self.side.roles, roles)] = SAME_ROLE_BITS
+            least[figures(self.side.roles, roles)] = FIGURE_BITS
         return np.where(opposed == 0, least, np.float32(-MOST_BITS))
 
-    def _roles(self, readings: Sequence[Reading]) -> NDArray[np.int8]:
-        """1 where both have the same role, -1 where they have different ones, else 0."""
-        roles = np.array([[reading.role] for reading in readings], np.int8)
-        mine = self.side.role
-        apart = (roles != mine) & (roles > 0) & (mine > 0) & (roles != FIGURE) & (mine != FIGURE)
-        return np.asarray(((roles == mine) & (roles > 0)).astype(np.int8) - apart, np.int8)
+    @staticmethod
+    def _roles(readings: Sequence[Reading]) -> NDArray[np.int32]:
+        """The roles of readings, as a column."""
+        return np.array([reading.roles for reading in readings], np.int32).reshape(-1, 1)
 
     def evidence(self, event_terms: Sequence[str]) -> list[tuple[Reading, Features]]:
         """For each reading of each event term, its evidence against every reading of the prepared terms."""
@@ -245,7 +245,7 @@ class PreparedEvidence:
         found = list(features(self.side, events, self._measure.model.word_scores))
         if self._measure.of_attributes:
             for row, roles in zip(found, self._roles(readings), strict=True):
-                row.opposed[roles < 0] = 1
+                row.opposed[roles_apart(self.side.roles, roles)] = 1
         return list(zip(readings, found, strict=True))
 
     @cached_property

@@ -9,6 +9,9 @@ from functools import lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING
 
+import numpy as np
+from numpy.typing import NDArray
+
 from likewise.events import normalise, words_in
 from likewise.events import words as split_term
 from likewise.semantics.evidence.glossary import ExtraWords, Glossary, extra_words
@@ -43,10 +46,15 @@ _ELIDED = re.compile(r"\b(?:l|d|n|s|c|qu|dell|all|nell|dall|sull)['’](?=\w)")
 JOINING = STOP_WORDS | FOREIGN_WORDS
 """Words that only join others, in all languages that are recognised."""
 _WORDS_OF_ROLES = dict(line.split(":") for line in words_in("roles", package="likewise.semantics"))
-_ROLES = {stem(word): role for role, words in enumerate(_WORDS_OF_ROLES.values(), start=1) for word in words.split(",")}
-"""By stem of a word for an attribute, the number of its role: what, where, who, when, a unit, or a figure."""
-FIGURE = list(_WORDS_OF_ROLES).index("figure") + 1
-_IDENTIFYING = frozenset({"code", "id", "name", "no", "number"})
+ROLES = {name: 1 << at for at, name in enumerate(_WORDS_OF_ROLES)}
+"""The bit of each role of attributes: what, where, who, when, a unit, a figure, and so on."""
+_ROLES_OF_WORDS: dict[str, int] = {}
+for _name, _words in _WORDS_OF_ROLES.items():
+    for _word in _words.split(","):
+        _ROLES_OF_WORDS[normalise(_word)] = _ROLES_OF_WORDS.get(normalise(_word), 0) | ROLES[_name]
+_IDENTIFYING = frozenset({"code", "id", "identifier", "name", "no", "number", "ref", "reference", "serial"})
+_CLASSIFYING = frozenset({"category", "class", "description", "kind", "label", "message", "text", "type"})
+"""Words of an attribute that names what kind of thing it is: a device type may be meant by a device."""
 _VOWELS = frozenset("aeiou")
 _ALWAYS = frozenset({"done", "down", "off", "on", "out", "up"}) | NEGATIONS
 """Particles that distinguish states anywhere in a term; other particles do so only at its end."""
@@ -90,9 +98,15 @@ class Reading:
         return bool(self.stems) and _stemmed_words().generic.issuperset(self.stems)
 
     @property
-    def role(self) -> int:
-        """What an attribute of this name tells of an event, as a number; 0 if that is not known."""
-        return _ROLES.get(next((stem for stem in reversed(self.stems) if stem not in _IDENTIFYING), ""), 0)
+    def roles(self) -> int:
+        """What an attribute of this name tells of an event, as the bits of its roles; 0 if that is not known."""
+        found = 0
+        for word in reversed(self.words):
+            if word not in _IDENTIFYING or len(self.words) == 1:
+                found |= _ROLES_OF_WORDS.get(word, 0)
+                if word not in _CLASSIFYING:
+                    break
+        return found
 
     def words_beside(self, other: Reading) -> list[str]:
         """The words that another reading does not have."""
@@ -213,6 +227,32 @@ class Reader:
         return word in STOP_WORDS or bool(self._wordnet.senses(word))
 
 
+_FIGURES = sum(bit for name, bit in ROLES.items() if name.startswith("figure"))
+_SAID = ROLES["what"] | ROLES["state"]
+_EXCLUSIVE = _SAID | sum(ROLES[name] for name in ("where", "who", "when", "unit"))
+"""Roles of which an attribute has one; only a type may say a state, too."""
+_ANYTHING = ROLES["thing"] | _FIGURES
+"""Roles that exclude none: a thing may be a place or a type, and a figure may be called anything."""
+
+
+def shared_roles(one: NDArray[np.int32], other: NDArray[np.int32]) -> NDArray[np.bool_]:
+    """Whether attributes have a role in common, such as `room` and `location`."""
+    return (one & other) != 0
+
+
+def figures(one: NDArray[np.int32], other: NDArray[np.int32]) -> NDArray[np.bool_]:
+    """Whether one attribute says that it is a figure, and the other is one too: `value` and `percent`."""
+    figure = ROLES["figure"]
+    return ((one & figure != 0) & (other & _FIGURES != 0)) | ((other & figure != 0) & (one & _FIGURES != 0))
+
+
+def roles_apart(one: NDArray[np.int32], other: NDArray[np.int32]) -> NDArray[np.bool_]:
+    """Whether the roles of two attributes exclude each other, as those of a place and a type do."""
+    both = one | other
+    mine, theirs = (np.where(roles & _SAID, roles | _SAID, roles) & _EXCLUSIVE for roles in (one, other))
+    return (mine != 0) & (theirs != 0) & (mine & theirs == 0) & (one & other == 0) & (both & _ANYTHING == 0)
+
+
 def is_code(word: str) -> bool:
     """Whether a word is a code: it has a digit, or is a single letter as in `gate B`.
 
@@ -330,16 +370,19 @@ def shortens(short: Sequence[str], words: Sequence[str], known: Callable[[str], 
 
 
 __all__ = [
-    "FIGURE",
     "JOINING",
+    "ROLES",
     "Reader",
     "Reading",
     "abbreviates",
     "content_words",
     "digits_of",
     "extra_kind",
+    "figures",
     "is_code",
     "is_light",
+    "roles_apart",
+    "shared_roles",
     "shortens",
     "turned",
 ]
