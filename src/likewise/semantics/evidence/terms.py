@@ -237,20 +237,22 @@ _ANYTHING = ROLES["thing"] | _FIGURES
 
 def shared_roles(one: NDArray[np.int32], other: NDArray[np.int32]) -> NDArray[np.bool_]:
     """Whether attributes have a role in common, such as `room` and `location`."""
-    return (one & other) != 0
+    return np.asarray(one & other != 0, np.bool_)
 
 
 def figures(one: NDArray[np.int32], other: NDArray[np.int32]) -> NDArray[np.bool_]:
     """Whether one attribute says that it is a figure, and the other is one too: `value` and `percent`."""
     figure = ROLES["figure"]
-    return ((one & figure != 0) & (other & _FIGURES != 0)) | ((other & figure != 0) & (one & _FIGURES != 0))
+    either = ((one & figure != 0) & (other & _FIGURES != 0)) | ((other & figure != 0) & (one & _FIGURES != 0))
+    return np.asarray(either, np.bool_)
 
 
 def roles_apart(one: NDArray[np.int32], other: NDArray[np.int32]) -> NDArray[np.bool_]:
     """Whether the roles of two attributes exclude each other, as those of a place and a type do."""
     both = one | other
     mine, theirs = (np.where(roles & _SAID, roles | _SAID, roles) & _EXCLUSIVE for roles in (one, other))
-    return (mine != 0) & (theirs != 0) & (mine & theirs == 0) & (one & other == 0) & (both & _ANYTHING == 0)
+    apart = (mine & theirs == 0) & (one & other == 0) & (both & _ANYTHING == 0)
+    return np.asarray(apart & (mine != 0) & (theirs != 0), np.bool_)
 
 
 def is_code(word: str) -> bool:
