@@ -166,10 +166,9 @@ def _block(pairs: Sequence[Pair], sources: Sources, model: Model | None) -> list
     """For each pair, the features of its readings, each with each."""
     subscribed = [sources.reader.readings(pair.subscription) for pair in pairs]
     published = [sources.reader.readings(pair.event) for pair in pairs]
-    side = TermSide([reading for readings in subscribed for reading in readings], sources)
-    events = TermSide([reading for readings in published for reading in readings], sources)
-    starts = np.cumsum([0, *map(len, subscribed)])
-    rows = list(features(side, events, model.word_scores if model is not None else _no_word))
+    side, events = TermSide(subscribed, sources), TermSide(published, sources)
+    starts = [*side.first.tolist(), len(side.readings)]
+    rows = features(side, events, model.word_scores if model is not None else _no_word)
     out: list[Features] = []
     at = 0
     for number in range(len(pairs)):

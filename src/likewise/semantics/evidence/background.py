@@ -38,7 +38,7 @@ class Surroundings:
         self.sources = sources
         self.words = self.read(terms)
         self._places: dict[frozenset[str], list[int]] = {}
-        for reading, at in zip(self.words.side.readings, self.words.owner.tolist(), strict=True):
+        for reading, at in zip(self.words.side.readings, self.words.side.owner.tolist(), strict=True):
             self._places.setdefault(frozenset(reading.stems), []).append(at)
         self._around: OrderedDict[str, Floats] = OrderedDict()
         spoken = [reading.english for reading in self.words.literal if not reading.codes]
@@ -62,7 +62,7 @@ class Surroundings:
         if new:
             read = self.read(new)
             near = nearness(self.words, read)
-            for reading, row in zip(read.side.readings, read.owner.tolist(), strict=True):
+            for reading, row in zip(read.side.readings, read.side.owner.tolist(), strict=True):
                 near[row, self._places.get(frozenset(reading.stems), [])] = -1
             keep = min(MOST, near.shape[1])
             nearest = np.sort(np.partition(near, near.shape[1] - keep, axis=1)[:, near.shape[1] - keep :], axis=1)
@@ -80,10 +80,7 @@ class ReadTerms:
         self.terms = tuple(terms)
         readings = [sources.reader.readings(term) for term in terms]
         self.literal = [found[0] for found in readings]
-        self.side = TermSide([reading for found in readings for reading in found], sources)
-        self.count = np.array([len(found) for found in readings], np.int64)
-        self.start = np.cumsum(self.count) - self.count
-        self.owner = np.repeat(np.arange(len(readings)), self.count)
+        self.side = TermSide(readings, sources)
 
     @property
     def english(self) -> NDArray[np.bool_]:
@@ -141,8 +138,8 @@ def nearness(terms: ReadTerms, events: ReadTerms) -> Floats:
     near = _readings_near(terms.side, events.side)
     for row, reading in enumerate(events.side.readings):
         near[row, terms.side.shortened(reading)] = 1
-    by_term = np.maximum.reduceat(near, terms.start, axis=1)
-    return np.asarray(np.maximum.reduceat(by_term, events.start, axis=0), np.float32)
+    by_term = np.maximum.reduceat(near, terms.side.first, axis=1)
+    return np.asarray(np.maximum.reduceat(by_term, events.side.first, axis=0), np.float32)
 
 
 def _readings_near(side: TermSide, events: TermSide) -> Floats:
@@ -158,12 +155,12 @@ def nearness_of(terms: ReadTerms, events: ReadTerms, rows: NDArray[np.int64], co
     if not len(rows) or terms.side.vectors is None or events.side.vectors is None:
         return nearness(terms, events)[rows, columns]
     # Every reading of a pair's event term with every reading of its other term.
-    count = events.count[rows] * terms.count[columns]
+    count = events.side.count[rows] * terms.side.count[columns]
     start = np.cumsum(count) - count
     number = np.arange(int(count.sum())) - np.repeat(start, count)
-    width = np.repeat(terms.count[columns], count)
-    row = np.repeat(events.start[rows], count) + number // width
-    column = np.repeat(terms.start[columns], count) + number % width
+    width = np.repeat(terms.side.count[columns], count)
+    row = np.repeat(events.side.first[rows], count) + number // width
+    column = np.repeat(terms.side.first[columns], count) + number % width
     near = on_grid(np.einsum("ij,ij->i", events.side.vectors[row], terms.side.vectors[column]))
     for reading in np.unique(row).tolist():
         shortened = terms.side.shortened(events.side.readings[reading])

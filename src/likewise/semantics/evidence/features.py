@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import itertools
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, fields
 from enum import IntEnum
 from functools import cached_property
@@ -203,8 +204,15 @@ def _may_be_initials(reading: Reading) -> bool:
 class TermSide:
     """The readings of many terms, with their distinct words, prepared for comparison with another side."""
 
-    def __init__(self, readings: Sequence[Reading], sources: Sources) -> None:
-        self.readings = tuple(readings)
+    def __init__(self, terms: Sequence[Sequence[Reading]], sources: Sources) -> None:
+        """`terms` has the readings of each term, at least one."""
+        self.readings = readings = tuple(reading for found in terms for reading in found)
+        self.count = np.array([len(found) for found in terms], np.int64)
+        """The number of readings of each term."""
+        self.first = np.cumsum(self.count) - self.count
+        """The place of each term's first reading."""
+        self.owner = np.repeat(np.arange(len(terms)), self.count)
+        """The term of each reading."""
         self.sources = sources
         # Words of one stem are the same, but each is compared with others as it is written.
         numbers: dict[str, int] = {}
@@ -231,6 +239,7 @@ class TermSide:
         self.unlisted = np.array([reading.unlisted for reading in readings], np.bool_)
         self.spelling = np.array([_spelling(reading) for reading in readings], np.int8)
         self.generic = np.array([reading.generic for reading in readings], np.bool_)
+        self.sole = np.array([reading.sole for reading in readings], np.bool_)
         self.roles = np.array([reading.roles for reading in readings], np.int32)
         self.has_codes = np.array([bool(reading.codes) for reading in readings], np.bool_)
         self.streets = {at: name for at, name in enumerate(map(sources.reader.street_name, readings)) if name}
@@ -297,6 +306,12 @@ class TermSide:
         opposites = self.sources.opposites
         return [] if opposites is None else [OppositeTerms(texts, opposites) for texts in self.versions]
 
+    @cached_property
+    def opposite_words(self) -> OppositeTerms | None:
+        """The words, by what is opposite to them."""
+        opposites = self.sources.opposites
+        return None if opposites is None else OppositeTerms(self.words, opposites)
+
     def spelled_out(self, reading: Reading) -> list[int]:
         """The readings whose initials this reading is, or that are its initials."""
         found = self._owners.get(reading.words[0], []) if len(reading.words) == 1 and reading.literal else []
@@ -339,11 +354,35 @@ class TermSide:
         return out
 
 
-def features(side: TermSide, events: TermSide, word_scores: WordScores) -> Iterator[Features]:
+def features(side: TermSide, events: TermSide, word_scores: WordScores) -> list[Features]:
     """For each reading of the events' side, its evidence beside every reading of the subscriptions' side."""
+    if not side.readings:
+        return [Features.empty(0) for _ in events.readings]
     rows = _Rows(side, events, word_scores)
-    for at, reading in enumerate(events.readings):
-        yield _row(side, events, at, reading, rows=rows)
+    found = [_row(side, events, at, reading, rows=rows) for at, reading in enumerate(events.readings)]
+    for first, last in itertools.pairwise([*events.first.tolist(), len(found)]):
+        _exclude_in_all_readings(side, found[first:last], events.sole[first:last])
+    return found
+
+
+def _exclude_in_all_readings(side: TermSide, rows: Sequence[Features], sole: NDArray[np.bool_]) -> None:
+    """Let what excludes two terms in one reading count in the others: no way to write them makes opposites agree.
+
+    `rows` has the readings of one event term, and `sole` says which are the only way to spell it out: a short form with
+    two meanings may be opposite in the wrong one. Readings with the same words agree whatever the others say.
+    """
+    certain = [row for row, alone in zip(rows, sole.tolist(), strict=True) if alone]
+    apart = _in_any_reading(side, [(row.opposed == 1) & side.sole for row in certain])
+    turned_apart = _in_any_reading(side, [np.isin(row.extra, _TURNING) & side.sole for row in certain])
+    for row in rows:
+        row.opposed[apart & (row.shape != PairShape.SAME)] = 1
+        row.shape[turned_apart & np.isin(row.shape, _COMPARED)] = PairShape.SKIPPED
+
+
+def _in_any_reading(side: TermSide, found: Sequence[NDArray[np.bool_]]) -> NDArray[np.bool_]:
+    """For each reading, whether something was found for any reading of its term."""
+    anywhere = np.logical_or.reduce(found) if found else np.zeros(len(side.readings), np.bool_)
+    return np.asarray(np.logical_or.reduceat(anywhere, side.first)[side.owner], np.bool_)
 
 
 class _Rows:
@@ -399,6 +438,9 @@ _NEAR = (
 _COMPARED = (PairShape.WORD, PairShape.UNLISTED_WORD, PairShape.APART, PairShape.REPLACED)
 """Shapes in which different names mean different things; a printer and a laser printer are both in the list."""
 
+
+_TURNING = (EXTRAS.index("event turning"), EXTRAS.index("subscription turning"))
+"""Extra words that turn a term into something else: a cleared alarm is no alarm."""
 
 _OTHER_THING = (EXTRAS.index("event head"), EXTRAS.index("subscription head"))
 """Extra words that make a term another thing: a blood pressure cuff is no blood pressure."""
@@ -473,6 +515,8 @@ def _words(side: TermSide, events: TermSide, word_scores: WordScores) -> Floats:
         roots = found
     related = np.stack([side.related_words.relations(word) for word in events.words])
     scores = word_scores(embedding.ravel(), roots.ravel(), related.ravel()).reshape(missing.shape)
+    if side.opposite_words is not None:
+        scores[side.opposite_words.opposed(events.words)] = 0
     # Codes are equal or not; nothing lies between.
     scores[:, side.is_code] = 0
     scores[events.is_code] = 0

@@ -20,7 +20,7 @@ from likewise.semantics.evidence.glossary import Glossary
 from likewise.semantics.evidence.lexical import DESCRIPTIONS, WordRelation
 from likewise.semantics.evidence.model import MOST_BITS, WORDS_COMPARED, Model, probability
 from likewise.semantics.evidence.other_names import OtherNames
-from likewise.semantics.evidence.terms import Reading, figures, roles_apart, shared_roles
+from likewise.semantics.evidence.terms import MOST_READINGS, Reading, figures, roles_apart, shared_roles
 from likewise.semantics.measures.base import Matrix, Measure, Shared, Themes
 from likewise.semantics.space.space import Space, find_space
 from likewise.semantics.wordnet.wordnet import WordNet
@@ -190,22 +190,17 @@ class PreparedEvidence:
         self._same: dict[tuple[str, ...], list[int]] = {}
         for at, term in enumerate(terms):
             self._same.setdefault(identity(term, measure.sources), []).append(at)
-        readings, owner = _flat(terms, measure.sources)
-        self.side = TermSide(readings, measure.sources)
-        self._starts = np.flatnonzero(np.diff(owner, prepend=-1))
+        self.side = TermSide(list(map(measure.sources.reader.readings, terms)), measure.sources)
 
     def rows(self, event_terms: Sequence[str], *, event_theme: Sequence[str] = ()) -> Matrix:
         """The probability of every event term (row) with every prepared term (column)."""
         out = np.zeros((len(event_terms), len(self.terms)), np.float32)
         if not self.terms or not event_terms:
             return out
-        best = np.full(out.shape, -np.inf, np.float32)
-        readings, owner = _flat(event_terms, self._measure.sources)
-        size = max(1, BLOCK // len(self.side.readings))
-        for start in range(0, len(readings), size):
-            bits = self._bits(readings[start : start + size])
-            for row, each in zip(owner[start : start + size].tolist(), bits, strict=True):
-                np.maximum(best[row], each, out=best[row])
+        size = max(1, BLOCK // (len(self.side.readings) * MOST_READINGS))
+        best = np.concatenate(
+            [self._bits(event_terms[start : start + size]) for start in range(0, len(event_terms), size)]
+        )
         if self._surrounded is not None:
             best += self._surrounded.bits(event_terms)
         scores = probability(best)
@@ -213,12 +208,14 @@ class PreparedEvidence:
             scores[row, self._same.get(identity(term, self._measure.sources), [])] = 1
         return scores
 
-    def _bits(self, readings: Sequence[Reading]) -> NDArray[np.float32]:
-        """For each event reading (row) and prepared term (column), the bits of the term's best reading."""
-        whole = Features.concatenate([found for _, found in self._evidence(readings)])
-        bits = self._measure.model.bits(whole).reshape(len(readings), len(self.side.readings))
-        np.maximum(bits, self.least(readings, whole.opposed.reshape(bits.shape)), out=bits)
-        return np.asarray(np.maximum.reduceat(bits, self._starts, axis=1), np.float32)
+    def _bits(self, event_terms: Sequence[str]) -> NDArray[np.float32]:
+        """For each event term (row) and prepared term (column), the bits of their best readings."""
+        events, found = self._evidence(event_terms)
+        whole = Features.concatenate(found)
+        bits = self._measure.model.bits(whole).reshape(len(events.readings), len(self.side.readings))
+        np.maximum(bits, self.least(events.readings, whole.opposed.reshape(bits.shape)), out=bits)
+        by_term = np.maximum.reduceat(bits, self.side.first, axis=1)
+        return np.asarray(np.maximum.reduceat(by_term, events.first, axis=0), np.float32)
 
     def least(self, readings: Sequence[Reading], opposed: NDArray[np.int8]) -> NDArray[np.float32]:
         """The least bits of event readings (rows) with prepared ones: little speaks against names that say little."""
@@ -237,16 +234,17 @@ class PreparedEvidence:
 
     def evidence(self, event_terms: Sequence[str]) -> list[tuple[Reading, Features]]:
         """For each reading of each event term, its evidence against every reading of the prepared terms."""
-        readings, _ = _flat(event_terms, self._measure.sources)
-        return self._evidence(readings)
+        events, found = self._evidence(event_terms)
+        return list(zip(events.readings, found, strict=True))
 
-    def _evidence(self, readings: Sequence[Reading]) -> list[tuple[Reading, Features]]:
-        events = TermSide(readings, self._measure.sources)
-        found = list(features(self.side, events, self._measure.model.word_scores))
+    def _evidence(self, event_terms: Sequence[str]) -> tuple[TermSide, list[Features]]:
+        sources = self._measure.sources
+        events = TermSide(list(map(sources.reader.readings, event_terms)), sources)
+        found = features(self.side, events, self._measure.model.word_scores)
         if self._measure.of_attributes:
-            for row, roles in zip(found, self._roles(readings), strict=True):
+            for row, roles in zip(found, self._roles(events.readings), strict=True):
                 row.opposed[roles_apart(self.side.roles, roles)] = 1
-        return list(zip(readings, found, strict=True))
+        return events, found
 
     @cached_property
     def _surrounded(self) -> SurroundedTerms | None:
@@ -334,12 +332,6 @@ def identity(term: str, sources: Sources) -> tuple[str, ...]:
     """The key under which two terms are equal: their stems in order, with negations and states."""
     literal = sources.reader.readings(term)[0]
     return literal.stems or (literal.text,)
-
-
-def _flat(terms: Sequence[str], sources: Sources) -> tuple[list[Reading], NDArray[np.int64]]:
-    """All readings of all terms, and the index of the term each belongs to."""
-    readings = [(at, reading) for at, term in enumerate(terms) for reading in sources.reader.readings(term)]
-    return [reading for _, reading in readings], np.array([at for at, _ in readings], np.int64)
 
 
 def _encoder(given: SentenceEncoder | bool | None) -> SentenceEncoder | None:

@@ -202,9 +202,9 @@ def _merged(named: Iterable[Sequence[int]], count: int) -> list[int]:
 
 
 def _words(name: str) -> Words:
-    """The content words of a name; none if the words that are left out say something: `over current`, `in use`.
+    """The content words of a name; none if the words that are left out say something: `at home`, `in use`.
 
-    >>> _words("loss of mains"), _words("over current"), _words("in use")
+    >>> _words("loss of mains"), _words("at home"), _words("in use")
     (('loss', 'main'), (), ())
     """
     words = [_singular(word) for word in name.split()]

@@ -56,7 +56,8 @@ _IDENTIFYING = frozenset({"code", "id", "identifier", "name", "no", "number", "r
 _CLASSIFYING = frozenset({"category", "class", "description", "kind", "label", "message", "text", "type"})
 """Words of an attribute that names what kind of thing it is: a device type may be meant by a device."""
 _VOWELS = frozenset("aeiou")
-_ALWAYS = frozenset({"done", "down", "off", "on", "out", "up"}) | NEGATIONS
+_ALWAYS = NEGATIONS | {"above", "after", "before", "below", "done", "down", "few", "less", "many", "more", "off", "on",
+                       "out", "over", "too", "under", "up"}  # fmt: skip
 """Particles that distinguish states anywhere in a term; other particles do so only at its end."""
 
 
@@ -80,7 +81,9 @@ class Reading:
     renames: Reading | None = None
     """The reading in which names were replaced by shorter ones, if this is such a reading."""
     shorthand: bool = False
-    """Whether it has words that are not English and that other readings of the term spell out."""
+    """Whether it has words that are not common English and that other readings of the term spell out."""
+    sole: bool = True
+    """Whether there is no other way to spell out its short forms and names."""
 
     @property
     def original(self) -> Reading:
@@ -141,9 +144,10 @@ class Reader:
         first, *others = self.glossary.readings(spelled)
         plain = self._reading(first, literal=True)
         also_word = self._wordnet is not None and all(word.isalpha() and self.known(word) for word in plain.words)
-        spelled_out = [self._reading(text, literal=False, ambiguous=also_word) for text in others]
-        if others and any(word in self.glossary.entries and not self.known(word) for word in plain.words):
-            plain = replace(plain, shorthand=True)
+        sole = len(others) == 1
+        spelled_out = [self._reading(text, literal=False, ambiguous=also_word, sole=sole) for text in others]
+        if others and any(word in self.glossary.entries and not self._common(word) for word in plain.words):
+            plain = replace(plain, shorthand=True, sole=False)
         readings = {reading.text: reading for reading in (plain, *self._shortened(plain), *spelled_out)}
         for reading in [reading for reading in readings.values() if not reading.shorthand]:
             for renamed in self._renamed(reading):
@@ -156,7 +160,7 @@ class Reader:
             return
         found = self._names.abbreviated(plain.words, self._is_word)
         for words in found:
-            yield self._reading(" ".join(words), literal=False, ambiguous=len(found) > 1)
+            yield self._reading(" ".join(words), literal=False, ambiguous=len(found) > 1, sole=False)
 
     def _is_word(self, word: str) -> bool:
         """Whether a word is English, and no short form: WordNet lists `acc`, too."""
@@ -167,8 +171,9 @@ class Reader:
         if self._names is None or reading.foreign:
             return
         for words, sure in self._names.readings(reading.words):
-            text = " ".join(words)
-            yield self._reading(text, literal=False, ambiguous=reading.ambiguous or not sure, renames=reading)
+            text, sole = " ".join(words), reading.sole and sure
+            ambiguous = reading.ambiguous or not sure
+            yield self._reading(text, literal=False, ambiguous=ambiguous, renames=reading, sole=sole)
 
     def street_name(self, reading: Reading) -> frozenset[str]:
         """The stems that name a street, empty for all other terms.
@@ -199,7 +204,15 @@ class Reader:
         """`pump3` as `pump 3`; names and formulas such as `covid19` and `co2` stay whole."""
         return f"{match['word']} {match['number']}" if self.known(match["word"]) else match[0]
 
-    def _reading(self, text: str, *, literal: bool, ambiguous: bool = False, renames: Reading | None = None) -> Reading:
+    def _reading(
+        self,
+        text: str,
+        *,
+        literal: bool,
+        ambiguous: bool = False,
+        renames: Reading | None = None,
+        sole: bool = True,
+    ) -> Reading:
         found: dict[str, str] = {}
         words = content_words(text)
         # A second at the end is a unit of time.
@@ -211,7 +224,18 @@ class Reader:
         plain = [word for word in words if word not in codes]
         unlisted = bool(plain) and not any(map(self.known, plain))
         foreign = self._is_foreign(text)
-        return Reading(text, tuple(found.values()), tuple(found), codes, foreign, unlisted, literal, ambiguous, renames)
+        return Reading(
+            text,
+            tuple(found.values()),
+            tuple(found),
+            codes,
+            foreign,
+            unlisted,
+            literal,
+            ambiguous=ambiguous,
+            renames=renames,
+            sole=sole,
+        )
 
     def _is_foreign(self, text: str) -> bool:
         """Whether a term has a particle of another language, or a non-ASCII word that is not English."""
@@ -219,6 +243,10 @@ class Reader:
         if len(words) > 1 and not FOREIGN_WORDS.isdisjoint(words):
             return True
         return any(not word.isascii() and not self.known(word) for word in words)
+
+    def _common(self, word: str) -> bool:
+        """Whether a word is common English: WordNet lists `temp` and `max`, too, but has no text with them."""
+        return self.known(word) and (self._wordnet is None or any(sense.count for sense in self._wordnet.senses(word)))
 
     def _known(self, word: str) -> bool:
         """Whether a word is English; without WordNet, every ASCII word counts as English."""
@@ -373,6 +401,7 @@ def shortens(short: Sequence[str], words: Sequence[str], known: Callable[[str], 
 
 __all__ = [
     "JOINING",
+    "MOST_READINGS",
     "ROLES",
     "Reader",
     "Reading",
