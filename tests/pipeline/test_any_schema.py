@@ -379,18 +379,27 @@ def test_columns_go_through_detection_with_each_member(spark: Any) -> None:
     assert {member.seen for member in row.events} == {frame.head().seen}
 
 
-def test_columns_go_through_streams(spark: Any, tmp_path: Path) -> None:
-    """Matches and detections of a stream have them too, state included."""
+@pytest.mark.parametrize("zone", ["UTC", "Etc/UTC", "America/New_York"])
+def test_columns_go_through_streams(spark: Any, tmp_path: Path, zone: str) -> None:
+    """Matches and detections of a stream have them too, state included, in any zone of the session."""
     spark.sql(KEPT).write.parquet(str(tmp_path / "in"))
     stream = spark.readStream.schema(spark.read.parquet(str(tmp_path / "in")).schema).parquet(str(tmp_path / "in"))
     pattern = "p: {type = a} as x then {type = b} as y within 1 minute"
-    jobs = {"m": match(stream, "x: {type = a}", keep=["tenant"]), "d": detect(stream, pattern, keep="*", buckets=1)}
-    for name, job in jobs.items():
-        writer = job.writeStream.format("memory").queryName(f"kept_{name}").trigger(availableNow=True)
-        writer.option("checkpointLocation", str(tmp_path / name)).start().awaitTermination()
+    before = spark.conf.get("spark.sql.session.timeZone")
+    spark.conf.set("spark.sql.session.timeZone", zone)
+    try:
+        jobs = {"m": match(stream, "x: {type = a}", keep=["tenant"]), "d": detect(stream, pattern, keep="*", buckets=1)}
+        for name, job in jobs.items():
+            writer = job.writeStream.format("memory").queryName(f"kept_{name}").trigger(availableNow=True)
+            writer.option("checkpointLocation", str(tmp_path / name)).start().awaitTermination()
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", before)
     assert [tuple(row) for row in spark.sql("select event_id, tenant from kept_m").collect()] == [("e0", "acme")]
-    (row,) = spark.sql("select events.id as ids, events.price as prices from kept_d").collect()
+    (row,) = spark.sql("select events.id as ids, events.price as prices, events.seen as seen from kept_d").collect()
     assert (row.ids, row.prices) == (["e0", "e1"], [Decimal("1.25")] * 2)
+    assert row.seen == [row.seen[0]] * 2 == [table.seen for table in spark.sql(KEPT).collect()]
+    (times,) = spark.sql("select transform(events, e -> unix_seconds(e.start)) as at from kept_d").collect()
+    assert times.at == [1767261600, 1767261601]
 
 
 def test_columns_of_every_type_go_through(spark: Any) -> None:

@@ -381,7 +381,8 @@ def opened_members(batch: pa.RecordBatch, kept: pa.Schema) -> pa.RecordBatch:
     place = batch.schema.get_field_index("events")
     events = batch.column(place)
     members = events.flatten()
-    own = dict(zip(MEMBER_COLUMNS, members.flatten(), strict=True))
+    # Spark sends times in the zone of its session.
+    own = {field.name: part.cast(field.type) for field, part in zip(_MEMBER, members.flatten(), strict=True)}
     ids, columns = opened(own["id"].to_pylist(), kept.types)
     fields = [*_MEMBER, *kept]
     member = pa.StructArray.from_arrays([*(own | {"id": pa.array(ids, pa.string())}).values(), *columns], fields=fields)
