@@ -46,6 +46,13 @@ def test_empty_and_not_a_number_are_absence_and_infinity_is_refused(spark: Any) 
     assert tuples(good) == [[("x", 1), ("y", 2.0)]]
     bad = events_from_columns(spark.sql(rows % "'Infinity'"), RecordMapping(id="id"))
     assert [row.reason for row in dead_letters(bad).collect()] == ["a number is infinite"]
+    times = "select double('NaN') as id, 'x' as type, double('NaN') as at union all select 7, 'x', 1767261600"
+    rows = events_from_columns(spark.sql(times), RecordMapping(id="id", time="at", attributes=["type"]))
+    (known,) = rows.where("flaw is null").selectExpr("id", "unix_seconds(time) as time").collect()
+    assert (known.id, known.time) == ("7.0", 1767261600)
+    assert [row.reason for row in dead_letters(rows).collect()] == ["no id"]
+    (untimed,) = events_from_columns(spark.sql(times).where("isnan(at)"), RecordMapping(time="at")).collect()
+    assert (untimed.time, untimed.flaw) == (None, None)
 
 
 def test_tags_of_a_theme_keep_their_digits(spark: Any) -> None:
@@ -309,13 +316,15 @@ def test_a_time_of_day_is_no_time(spark: Any) -> None:
         (RecordMapping(attributes=["device.nam"]), "no field 'nam'"),
         (RecordMapping(theme="m"), "cannot be a theme"),
         (RecordMapping(id="id"), "'raw' is binary: it cannot be an attribute"),
+        (RecordMapping(id="id", attributes=["keyed"]), "'keyed.key' is struct<a:int>: it cannot name attributes"),
         (RecordMapping(id="id", zone="Europe/Dublin"), "in the zone of its session"),
         (RecordMapping(id="id", complete=False), "not guessed on Spark"),
     ],
 )
 def test_wrong_columns_are_refused_when_the_plan_is_built(spark: Any, mapping: RecordMapping, message: str) -> None:
     table = spark.sql(
-        "select 'e' as id, named_struct('name', 1) as device, true as flag, map('a', 1) as m, binary('x') as raw"
+        """select 'e' as id, named_struct('name', 1) as device, true as flag, map('a', 1) as m, binary('x') as raw,
+        map(named_struct('a', 1), 'x') as keyed"""
     )
     with pytest.raises(BuildError, match=message):
         events_from_columns(table, mapping)
@@ -348,6 +357,20 @@ def test_an_event_without_attributes_is_a_dead_letter(spark: Any) -> None:
 def test_a_frame_of_events_with_wrong_types_is_refused_when_built(spark: Any, columns: str) -> None:
     with pytest.raises(BuildError, match=r"the column .* is"):
         match(spark.sql(f"select {columns}, map('a', 'b') as attributes"), "x: {a = b}")
+
+
+@pytest.mark.parametrize(
+    ("attributes", "message"),
+    [
+        ("map(array(1), 'b')", "'attributes.key' is array<int>: it cannot name attributes"),
+        ("array(named_struct('name', binary('a'), 'value', 'b'))", "'attributes.name' is binary"),
+        ("array(named_struct('name', 'a', 'value', array('b'), 'kind', 'text'))", "'attributes.value' is array"),
+    ],
+)
+def test_attributes_of_wrong_types_are_refused_when_built(spark: Any, attributes: str, message: str) -> None:
+    """Not in a worker."""
+    with pytest.raises(BuildError, match=message):
+        match(spark.sql(f"select 'e' as id, {attributes} as attributes"), "x: {a = b}")
 
 
 KEPT = """select 'e' || id as id, timestamp_seconds(1767261600 + id) as time,

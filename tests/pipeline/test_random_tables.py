@@ -214,7 +214,8 @@ def times(maker: TableMaker) -> Role:
         NotATime if value == "soon" else moment for value, moment in zip(values, moments, strict=True)
     ]
     rows = zip(gone, values, expected, strict=True)
-    pairs = [(None, None) if missing else (value, moment) for missing, value, moment in rows]
+    nothing = math.nan if kind == "double" else None
+    pairs = [(nothing, None) if missing else (value, moment) for missing, value, moment in rows]
     return kind, [value for value, _ in pairs], [moment for _, moment in pairs], options
 
 

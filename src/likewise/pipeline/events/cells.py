@@ -52,21 +52,26 @@ Numbers: TypeAlias = NDArray[np.int64]
 
 def check_attribute(kind: DataType, label: str, without: Collection[FieldPath] = ()) -> None:
     """Refuse types that cannot be attributes; `label` names the column in the error."""
-    from pyspark.sql.types import ArrayType, MapType, NullType, StructType
+    from pyspark.sql.types import ArrayType, MapType, StructType
 
     match kind:
-        case NullType():
-            pass
         case StructType():
             for field in kind.fields:
                 if (field.name,) not in without:
                     check_attribute(field.dataType, f"{label}.{field.name}", below(without, field.name))
         case ArrayType(elementType=inner):
             check_attribute(inner, label)
-        case MapType(valueType=inner):
+        case MapType(keyType=key, valueType=inner):
+            check_leaf(key, f"{label}.key", "cannot name attributes")
             check_attribute(inner, f"{label}.*")
-        case _ if sort_of(kind) not in _LEAVES:
-            raise refusal(label, kind, "cannot be an attribute")
+        case _:
+            check_leaf(kind, label)
+
+
+def check_leaf(kind: DataType, label: str, why: str = "cannot be an attribute") -> None:
+    """Refuse types that have no text as a single value; `label` names the column in the error, `why` its use."""
+    if sort_of(kind) not in (*_LEAVES, "void"):
+        raise refusal(label, kind, why)
 
 
 def sort_of(kind: DataType) -> str:

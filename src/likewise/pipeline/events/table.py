@@ -147,9 +147,12 @@ class TableCell(NamedTuple):
 
     @property
     def text(self) -> Column:
-        """The cell as Spark writes it."""
+        """The cell as Spark writes it; null for NaN."""
+        from pyspark.sql import functions as F
+
         # Without its collation, which most functions refuse.
-        return self.value if self.kind.simpleString() == "string" else self.value.cast("string")
+        text = self.value if self.kind.simpleString() == "string" else self.value.cast("string")
+        return F.when(~F.isnan(self.value), text) if self.kind.typeName() in ("float", "double") else text
 
 
 @named_options

@@ -47,6 +47,7 @@ class MomentColumns:
             times = _epochs(cells, self.rule.format)
         else:
             numbers = pa.types.is_floating(kind) or pa.types.is_decimal(kind)
+            cells = pc.if_else(pc.is_nan(cells), None, cells) if pa.types.is_floating(kind) else cells
             texts = _number_texts(cells) if numbers else cells.cast(pa.string())
             times, flaws = read_times(texts, self.rule, field="time")
             times[list(flaws)] = ODD

@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 
 from likewise.errors import BuildError
 from likewise.events import Event, encode_line, instants
-from likewise.pipeline.events.cells import Attribute, TupleReader, check_attribute, infinite_rows, zoned
+from likewise.pipeline.events.cells import Attribute, TupleReader, check_attribute, check_leaf, infinite_rows, zoned
 from likewise.pipeline.events.frame import (
     ARROW_SCHEMA,
     ATTRIBUTES,
@@ -275,9 +275,11 @@ def _check_attributes(kind: DataType) -> None:
         case StructType():
             check_attribute(kind, "attributes")
         case ArrayType(elementType=StructType() as entry) if {"name", "value"} <= set(entry.names):
-            if "kind" not in entry.names:
-                check_attribute(entry["value"].dataType, "attributes")
-        case MapType(valueType=inner):
+            check_leaf(entry["name"].dataType, "attributes.name", "cannot name attributes")
+            ready = "kind" in entry.names
+            (check_leaf if ready else check_attribute)(entry["value"].dataType, "attributes.value")
+        case MapType(keyType=key, valueType=inner):
+            check_leaf(key, "attributes.key", "cannot name attributes")
             check_attribute(inner, "attributes")
         case _:
             hint = f"it must be {ATTRIBUTES}, or a struct or a map from names to values"
