@@ -17,6 +17,7 @@ import pytest
 
 pytest.importorskip("pyspark")
 
+from pyspark.errors import PySparkException
 from pyspark.sql import functions as F
 from tests.pipeline.plans import LONGEST, TABLE, frames, longest_line
 from tests.pipeline.traces import START, trace, write_files
@@ -38,6 +39,7 @@ from likewise.pipeline import (
     microseconds,
     read_events,
     register_related,
+    trouble,
 )
 from likewise.pipeline.detection.batch import DetectOptions, batch_places
 from likewise.pipeline.detection.stream import (
@@ -51,7 +53,7 @@ from likewise.pipeline.detection.stream import (
 )
 from likewise.pipeline.session import PARTITIONS
 from likewise.recipe import Recipe
-from likewise.semantics import Model
+from likewise.semantics import Model, write_space
 
 PAIR = "pair: {type = a} as x then {type = b} as y within 30 seconds where x.room = y.room"
 NOW = {"availableNow": True}
@@ -245,18 +247,28 @@ def test_the_state_store_keeps_what_the_session_sets(spark: Any) -> None:
 
 @pytest.mark.spark
 def test_plans_name_our_nodes(spark: Any) -> None:
+    """In a stream, Spark itself names the step that has state."""
     events = spark.sql("select 'e' as id, current_timestamp() as time, map('type', 'a') as attributes")
     plans = [frame._jdf.queryExecution().toString() for frame in (match(events, "x: {type = a}"), detect(events, PAIR))]
     assert "LikewiseMatch" in plans[0]
     assert "LikewiseRoute" in plans[1]
     assert "LikewiseDetect" in plans[1]
+    rows = spark.readStream.format("rate").load()
+    stream = rows.selectExpr("string(value) as id", "timestamp as time", "map('type', 'a') as attributes")
+    plans = [frame._jdf.queryExecution().toString() for frame in (match(stream, "x: {type = a}"), detect(stream, PAIR))]
+    assert "LikewiseMatch" in plans[0]
+    assert "LikewiseRoute" in plans[1]
 
 
 @pytest.mark.spark
 def test_plans_fit_on_a_screen(spark: Any, tmp_path: Path) -> None:
+    """In batch and stream."""
     spark.sql(TABLE).write.parquet(str(tmp_path / "table"))
-    lengths = {name: longest_line(frame) for name, frame in frames(spark.read.parquet(str(tmp_path / "table"))).items()}
-    assert {name: length for name, length in lengths.items() if length > LONGEST} == {}
+    table = spark.read.parquet(str(tmp_path / "table"))
+    stream = spark.readStream.schema(table.schema).parquet(str(tmp_path / "table"))
+    for rows in (table, stream):
+        lengths = {name: longest_line(frame) for name, frame in frames(rows).items()}
+        assert {name: length for name, length in lengths.items() if length > LONGEST} == {}
 
 
 @pytest.mark.spark
@@ -563,5 +575,40 @@ def test_windows_over_detections_work_in_foreach_batch(spark: Any, tmp_path: Pat
 @pytest.mark.spark
 def test_a_session_is_checked_on_driver_and_workers(spark: Any, tmp_path: Path) -> None:
     assert check(spark) == []
-    (problem,) = check(spark, spaces=str(tmp_path))[:1]
-    assert problem == f"driver: there is no space at {tmp_path}"
+    here, *there = check(spark, spaces=str(tmp_path))
+    assert here == f"driver: there is no space at {tmp_path}"
+    assert [re.sub("on .*?:", "on …:", line) for line in there] == [f"worker on …: {tmp_path} is not there"]
+
+
+@pytest.mark.spark
+def test_a_check_tells_what_differs_on_workers(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Versions, Python, and the checksums of spaces: a line each. Workers do not see what is changed here."""
+    space = tmp_path / "tiny"
+    write_space(space, [("Fire", "smoke heat"), ("Rain", "water cloud")])
+    assert check(spark, spaces=space) == []
+    monkeypatch.setattr(trouble, "PACKAGES", ("numba",))
+    monkeypatch.setattr(trouble, "_version", lambda _: "0.1")
+    monkeypatch.setattr(trouble, "_python", lambda: "2.7")
+    monkeypatch.setattr(trouble, "space_digest", lambda _: "other")
+    lines = [
+        re.fullmatch(r"worker on \S+: (\S+) is \S+, the driver has (\S+)", line) for line in check(spark, spaces=space)
+    ]
+    assert [line and line.groups() for line in lines] == [(str(space), "other"), ("numba", "0.1"), ("python", "2.7")]
+
+
+def test_a_check_names_an_old_java_and_missing_packages(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where workers cannot run anything, for which Spark gives many lines."""
+
+    def fail(*_: int) -> None:
+        raise PySparkException("Traceback …\nModuleNotFoundError: No module named 'likewise'\n\tat org.apache.spark")
+
+    for java, old in (("1.8", True), ("11", True), ("17", False), ("21", False)):
+        system = SimpleNamespace(getProperty=lambda _, java=java: java)
+        jvm = SimpleNamespace(java=SimpleNamespace(lang=SimpleNamespace(System=system)))
+        session: Any = SimpleNamespace(_jvm=jvm, range=fail)
+        monkeypatch.setattr(trouble, "_version", lambda name: "" if name == "numba" else "1")
+        assert check(session) == [
+            "driver: numba is not installed",
+            *([f"driver: Java {java} is too old; Spark needs Java 17 or later"] if old else []),
+            "workers: they cannot run this: ModuleNotFoundError: No module named 'likewise'",
+        ]

@@ -78,7 +78,7 @@ def _differences(host: str, name: str, found: str, *, wanted: dict[str, str]) ->
     """
     if not found:
         yield f"worker on {host}: {name} is not there"
-    elif found != wanted[name]:
+    elif found != wanted.get(name, found):
         yield f"worker on {host}: {name} is {found}, the driver has {wanted[name]}"
 
 
