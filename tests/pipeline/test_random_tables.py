@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -31,6 +32,7 @@ TABLES = int(os.environ.get("LIKEWISE_TABLES", "4"))
 USUAL = 34
 SEED = int(os.environ.get("LIKEWISE_SEED", USUAL))
 ROWS = 12
+STREAMS = 3
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 TEXTS = ["12", "007", "+5", "-0.5", "1e3", "1e400", "true", "False", "NaN", "null", "1,5", "2026-02-03T04:05:06Z"]
 TEXTS += [
@@ -341,6 +343,21 @@ def test_random_tables_are_read_as_a_plain_loop_reads_them(spark: Any) -> None:
     print(*(f"{count:6}  {feature}" for feature, count in sorted(maker.seen.items())), sep="\n")
     # A few tables of another seed need not have everything.
     assert SEED != USUAL or sorted(FEATURES - maker.seen.keys()) == []
+
+
+def test_random_tables_are_read_alike_in_a_stream(spark: Any, tmp_path: Path) -> None:
+    """With the same columns beside their events."""
+    maker = TableMaker(Random(SEED + 1))
+    for number in range(STREAMS):
+        schema, rows, mapping, kept, _ = random_table(maker)
+        folder = str(tmp_path / f"table{number}")
+        spark.createDataFrame(rows, schema).coalesce(1).write.parquet(folder)
+        table = spark.read.parquet(folder)
+        stream = spark.readStream.schema(table.schema).parquet(folder)
+        writer = events_from_columns(stream, mapping, keep=kept).writeStream.format("memory").queryName("streamed")
+        writer.trigger(availableNow=True).start().awaitTermination()
+        whole = events_from_columns(table, mapping, keep=kept).collect()
+        assert repr(spark.table("streamed").collect()) == repr(whole), f"table {number}: {schema}\n{mapping}"
 
 
 def reason_of(made: Any) -> str | None:

@@ -258,8 +258,9 @@ def _wait_and_warn(seen: Observation) -> None:
 def _warn(counts: Mapping[str, int]) -> None:
     """Warn about events that took no part in a job."""
     if counts.get("untimed"):
+        untimed = "1 event has" if counts["untimed"] == 1 else f"{counts['untimed']:,} events have"
         warnings.warn(
-            f"{counts['untimed']:,} events have no time and took no part in detection; "
+            f"{untimed} no time and took no part in detection; "
             "dead_letters=True gives them, stamp=True in read_events gives them a time",
             LikewiseWarning,
             stacklevel=2,
