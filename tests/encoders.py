@@ -15,6 +15,7 @@ class HashedEncoder(SentenceEncoder):
 
     def __init__(self) -> None:
         """Nothing to load and nothing to keep."""
+        self._adaptation = None
 
     def vectors(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """A unit row per text."""
@@ -28,6 +29,7 @@ class PlacedEncoder(SentenceEncoder):
 
     def __init__(self, **places: float) -> None:
         self.places = places
+        self._adaptation = None
 
     def vectors(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """A unit row per text."""

@@ -60,7 +60,7 @@ the thematic data set."""
 
 NEAREST: Final = 1.0
 NEARER_EVENT: Final = 0.75
-NEARER_SUBSCRIPTION: Final = 0.25
+NEARER_SUBSCRIPTION: Final = 1.0
 """Bits for a pair of values if no word of the stream is nearer to the event's, and bits against it for each doubling of
 the number of words that are nearer to the event's, and to the subscription's. Of 45 combinations, the highest mean F1
 of two feeds written for checking and events made from WordNet (its relations hidden), IPTC Media Topics and the other

@@ -29,7 +29,7 @@ def made(right: list[float], wrong: list[float]) -> MeasuredPairs:
 @pytest.mark.parametrize("start", [0.0, 0.6, 1.4])
 def test_the_prior_divides_what_was_held_out(start: float) -> None:
     word = Model.shipped().shapes[PairShape.WORD]
-    bits = dict(word.bits) | {"embedding": tuple(np.linspace(-2, 2, 9).tolist())}
+    bits = dict(word.bits) | {"embedding": tuple(np.linspace(-2.5, 2, 10).tolist())}
     shapes = dict(Model.shipped().shapes) | {PairShape.WORD: replace(word, base=0.0, bits=bits)}
     model = replace(Model.shipped(), shapes=shapes, sureness=1.0, prior=start)
     # From 0.4 on they mean the same: -0.5 bits there, which the prior must compensate exactly.

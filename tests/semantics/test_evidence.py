@@ -23,7 +23,7 @@ from likewise.semantics.evidence import (
     probability,
 )
 from likewise.semantics.evidence.encoder import one_thread
-from likewise.semantics.evidence.features import HEADS
+from likewise.semantics.evidence.features import HEADS, Opposed
 from likewise.semantics.evidence.lexical import WordRelation
 from likewise.semantics.evidence.model import MOST_BITS, WORDS_COMPARED
 
@@ -292,7 +292,7 @@ def test_words_of_the_stream_that_are_nearer_speak_against_a_pair() -> None:
     assert lone.surroundings is None
     # Two words are nearer to dusk, two to noon: log2(1 + 2) doublings each, and one bit for a known stream.
     bits = beside.bits("noon", "dusk") - lone.bits("noon", "dusk")
-    assert bits == pytest.approx(1 - (0.75 + 0.25) * np.log2(3), abs=1e-4)
+    assert bits == pytest.approx(1 - (0.75 + 1.0) * np.log2(3), abs=1e-4)
     assert one(beside, "noon", "dusk") < one(lone, "noon", "dusk")
     assert one(beside, "noon", "noon") == 1
     said = [str(weight) for weight in beside.weights("noon", "dusk")]
@@ -469,3 +469,28 @@ def test_a_score_does_not_depend_on_other_forms_of_its_words_beside_it(plain: Ev
     alone = [[float(plain.matrix([one], [other])[0, 0]) for other in theirs] for one in mine]
     assert plain.matrix(mine, theirs).tolist() == alone
     assert plain.matrix(mine[::-1], theirs[::-1])[::-1, ::-1].tolist() == alone
+
+
+def test_a_description_has_a_shape_of_its_own(plain: Evidence) -> None:
+    """Its words need not occur in the name of the thing; `the` and `of` alone do not make a description."""
+
+    def shape(subscription: str, event: str) -> PairShape:
+        side, events = (
+            TermSide([plain.sources.reader.readings(term)[:1]], plain.sources) for term in (subscription, event)
+        )
+        return PairShape(int(features(side, events, plain.model.word_scores)[0].shape[0]))
+
+    assert shape("how full the tank is", "reservoir level") is PairShape.DESCRIBED
+    assert shape("reservoir level", "how full the tank is") is PairShape.DESCRIBED
+    assert shape("how full the tank is", "tank level") is PairShape.DESCRIBED_IN_PART
+    assert shape("level of the reservoir", "tank content") is PairShape.APART
+    assert shape("the fan has failed", "fan failed") is not PairShape.DESCRIBED_IN_PART
+
+
+def test_opposite_words_say_less_in_a_description(plain: Evidence) -> None:
+    side, events = (
+        TermSide([plain.sources.reader.readings(term)[:1]], plain.sources)
+        for term in ("the door is not closed any more", "open gate")
+    )
+    found = features(side, events, plain.model.word_scores)[0]
+    assert Opposed(int(found.opposed[0])) is not Opposed.YES

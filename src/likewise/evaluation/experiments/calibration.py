@@ -11,6 +11,7 @@ from likewise.evaluation.charts import reliability
 from likewise.evaluation.experiment import Experiment, ExperimentReport, ExperimentSettings, Row
 from likewise.evaluation.learning.hand_pairs import (
     DOMAINS,
+    OPERATIONS,
     OTHER_FIELDS,
     TRADES,
     TYPES,
@@ -60,6 +61,7 @@ def run(settings: ExperimentSettings) -> list[ExperimentReport]:
         _more_pairs(measure, limit, DOMAINS, "Pairs of sixteen domains, looked at"),
         _more_pairs(measure, limit, UNSEEN, "Pairs of sixteen domains, held out"),
         _more_pairs(measure, limit, TYPES, "Types of events, one predicate, held out"),
+        _more_pairs(measure, limit, OPERATIONS, "Pairs of shops, utilities and airports, held out"),
         ExperimentReport("Expected calibration error, ten bins", errors, ["it was calibrated on the first half"]),
         ExperimentReport("Reliability, held out", curves["held out"]),
         ExperimentReport("Other base rates, held out", [_rate(measure, held, wrong, limit) for wrong in RATES],

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from likewise.evaluation.learning.adaptation import Described
 from likewise.evaluation.learning.pair import Pair, either
 from likewise.events import normalise
 from likewise.semantics import PHRASES_OF_STATES, OtherNames, WordNet
@@ -94,6 +95,24 @@ def other_name_pairs(names: OtherNames, rng: random.Random, *, banned: frozenset
             yield Pair(first, rng.choice(rng.choice(near))[0], "beside", f"names{OF_TRADES}", first)
 
 
+def description_pairs(things: Sequence[Described], rng: random.Random) -> Iterator[Pair]:
+    """A description of a thing beside its names and other descriptions, and beside those of other things."""
+    source = f"descriptions{OF_TRADES}"
+    for at, thing in enumerate(things):
+        concept = thing.names[0]
+        near = [*things[max(0, at - BESIDE) : at], *things[at + 1 : at + 1 + BESIDE]]
+        stranger = rng.choice(things)
+        for description in thing.descriptions[:2]:
+            yield Pair(*either(description, rng.choice(thing.names), rng), "description", source, concept)
+            yield Pair(*either(description, rng.choice(rng.choice(near).names), rng), "beside", source, concept)
+            yield Pair(*either(description, rng.choice(stranger.names), rng), "random", source, concept)
+        first, *others = thing.descriptions
+        if others:
+            yield Pair(first, rng.choice(others), "described twice", source, concept)
+        yield Pair(first, rng.choice(rng.choice(near).descriptions), "described beside", source, concept)
+        yield Pair(first, rng.choice(stranger.descriptions), "described at random", source, concept)
+
+
 def _things(names: OtherNames, banned: frozenset[str]) -> list[Thing]:
     """The sets that name things which can have states: short names whose last word is a noun and no state."""
     wordnet = WordNet.load()
@@ -127,7 +146,7 @@ def _state_pairs(things: Sequence[Thing], at: int, rng: random.Random) -> Iterat
     state, other_word = (rng.choice(mine[:COMMON_STATES]) for _ in range(2))
     opposite, elsewhere = rng.choice(theirs[:COMMON_STATES]), rng.choice(rng.choice(PHRASES_OF_STATES)[0])
     before = rng.random() < 0.2
-    said = _said(name, state, before=before)
+    said = _described(_said(name, state, before=before), name, state, rng)
     pairs = (
         ("other name", said, _said(same, state, before=rng.random() < 0.2)),
         ("state in other words", said, _said(same, other_word, before=False)),
@@ -151,6 +170,13 @@ def _said(name: str, state: str, *, before: bool) -> str:
     return f"{state} {name}" if before else f"{name} {state}"
 
 
+def _described(said: str, name: str, state: str, rng: random.Random) -> str:
+    """The same as a sentence, for one of three."""
+    if rng.random() < 2 / 3:
+        return said
+    return rng.choice((f"{name} is {state}", f"the {name} has been {state}", f"there is {name} {state}"))
+
+
 def _quantity_pairs(things: Sequence[Thing], at: int, rng: random.Random) -> Iterator[Pair]:
     """`tank level` beside the same in other words, another quantity, another thing, and one half."""
     thing = things[at]
@@ -159,6 +185,8 @@ def _quantity_pairs(things: Sequence[Thing], at: int, rng: random.Random) -> Ite
     quantity, other = rng.sample(QUANTITIES, 2)
     mine, again = rng.choice(quantity), rng.choice(quantity)
     said = f"{name} {mine}"
+    if rng.random() < 1 / 3:
+        said = rng.choice((f"what the {mine} of the {name} is", f"{mine} that the {name} has"))
     pairs = (
         ("other name", said, rng.choice((f"{same} {again}", f"{again} of {same}", f"{again} of the {same}"))),
         ("other quantity", said, f"{same} {rng.choice(other)}"),
@@ -175,4 +203,4 @@ def _quantity_pairs(things: Sequence[Thing], at: int, rng: random.Random) -> Ite
             yield Pair(subscription, event, kind, "quantities", name)
 
 
-__all__ = ["OF_TRADES", "field_pairs", "other_name_pairs"]
+__all__ = ["OF_TRADES", "description_pairs", "field_pairs", "other_name_pairs"]

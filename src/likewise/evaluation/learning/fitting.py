@@ -11,6 +11,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from likewise.evaluation.learning.adaptation import Adaptations
 from likewise.evaluation.learning.field_pairs import OF_TRADES
 from likewise.evaluation.learning.pair import Pair
 from likewise.semantics.evidence import (
@@ -98,14 +99,23 @@ class MeasuredPairs:
 
 
 def learn(
-    pairs: Sequence[Pair], sources: Sources, *, seed: int = 1, say: Callable[[str], None] = lambda _: None
+    pairs: Sequence[Pair],
+    sources: Sources,
+    *,
+    adaptations: Adaptations | None = None,
+    seed: int = 1,
+    say: Callable[[str], None] = lambda _: None,
 ) -> tuple[Model, MeasuredPairs]:
-    """Learn weights on the pairs that are not held out; returns them, and all pairs with their features."""
+    """Learn weights on the pairs that are not held out; returns them, and all pairs with their features.
+
+    With `adaptations`, the vectors of each pair are those of the map that has not seen its names.
+    """
+    views = Views(sources, adaptations)
     single = [pair for pair in pairs if _compares_words(pair)]
-    words = measured(single, sources, model=None, say=say)
+    words = measured(single, views, model=None, say=say)
     first = _fit(words, seed=seed, provenance={})
     say(f"words: {len(single):,} pairs")
-    everything = measured(pairs, sources, model=first, say=say)
+    everything = measured(pairs, views, model=first, say=say)
     counts = Counter(f"{pair.source}: {pair.kind}" for pair in pairs if not pair.held_out)
     provenance = {"pairs": dict(sorted(counts.items())), "positive": POSITIVE, "seed": seed, **_described(sources)}
     model = _fit(everything, seed=seed, provenance=provenance)
@@ -125,20 +135,42 @@ def _compares_words(pair: Pair) -> bool:
     return " " not in pair.subscription and " " not in pair.event and not pair.source.endswith(OF_TRADES)
 
 
-def measured(
-    pairs: Sequence[Pair], sources: Sources, *, model: Model | None, say: Callable[[str], None] = lambda _: None
-) -> MeasuredPairs:
-    """The features of all pairs; for most pairs from WordNet its relations are hidden, see `Pair.blind`.
+class Views:
+    """What is visible of the sources for each pair; for most pairs from WordNet its relations are hidden.
 
     Other names are hidden on all pairs that are not made from them: weights are learned for terms that no list knows.
+    For the same reason, the sentence encoder has an adaptation that was learned without the names of the pair.
     """
-    unnamed, untold = (replace(sources, names=names) for names in (sources.names.unread(), OtherNames.none()))
-    visible = (sources, unnamed, without_wordnet(unnamed), untold)
-    ordered = sorted(pairs, key=lambda pair: (_hidden(pair), pair.source))
+
+    def __init__(self, sources: Sources, adaptations: Adaptations | None = None) -> None:
+        self._adaptations = adaptations
+        unnamed, untold = (replace(sources, names=names) for names in (sources.names.unread(), OtherNames.none()))
+        visible = (sources, unnamed, without_wordnet(unnamed), untold)
+        encoders = {-1: sources.encoder} if adaptations is None else adaptations.encoders()
+        self._sources = {
+            (hidden, number): replace(shown, encoder=encoder)
+            for hidden, shown in enumerate(visible)
+            for number, encoder in encoders.items()
+        }
+
+    def key(self, pair: Pair) -> tuple[int, int]:
+        """What is hidden on a pair, and the number of its encoder."""
+        return _hidden(pair), -1 if self._adaptations is None else self._adaptations.encoder(pair.concept)
+
+    def sources(self, key: tuple[int, int]) -> Sources:
+        """The sources as they are visible."""
+        return self._sources[key]
+
+
+def measured(
+    pairs: Sequence[Pair], views: Views, *, model: Model | None, say: Callable[[str], None] = lambda _: None
+) -> MeasuredPairs:
+    """The features of all pairs, each by what is visible of the sources."""
+    ordered = sorted(pairs, key=lambda pair: (views.key(pair), pair.source))
     found: list[Features] = []
     for start in range(0, len(ordered), BLOCK):
-        for hidden, part in itertools.groupby(ordered[start : start + BLOCK], key=_hidden):
-            found += _block(list(part), visible[hidden], model)
+        for key, part in itertools.groupby(ordered[start : start + BLOCK], key=views.key):
+            found += _block(list(part), views.sources(key), model)
         if start and start % (BLOCK * 40) == 0:
             say(f"{start:,} of {len(ordered):,} pairs measured")
     count = np.array([len(options.shape) for options in found], np.int64)
@@ -331,4 +363,4 @@ def auc(scores: NDArray[np.floating], truth: NDArray[np.bool_]) -> float:
     return float(below.sum() / (2 * len(right) * len(wrong)))
 
 
-__all__ = ["MeasuredPairs", "auc", "learn", "measured", "report", "settled", "without_wordnet"]
+__all__ = ["MeasuredPairs", "Views", "auc", "learn", "measured", "report", "settled", "without_wordnet"]

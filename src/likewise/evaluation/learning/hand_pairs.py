@@ -50,6 +50,9 @@ TYPES = "pairs_of_types"
 """Types of events as one would subscribe to them, each with a synonym, a sibling and an unrelated term; by the same
 writer, and nothing is fitted on them."""
 
+OPERATIONS = "pairs_of_operations"
+"""Pairs of shops, utilities, airports and other fields, by a third writer; nobody has looked at them one by one."""
+
 
 def read_hand_pairs(name: str = "pairs") -> list[HandPair]:
     """All pairs of a list."""
@@ -105,6 +108,7 @@ def _accepted(pairs: Sequence[HandPair], scores: NDArray[np.floating], kind: str
 __all__ = [
     "DOMAINS",
     "KINDS",
+    "OPERATIONS",
     "OTHER_FIELDS",
     "TRADES",
     "TYPES",

@@ -20,7 +20,8 @@ import yaml
 
 from likewise.errors import MissingError
 from likewise.evaluation.datasets.thematic import DatasetRecipe, build_thematic, data_folder
-from likewise.evaluation.learning.field_pairs import OF_TRADES, field_pairs
+from likewise.evaluation.learning.adaptation import described_things
+from likewise.evaluation.learning.field_pairs import OF_TRADES, description_pairs, field_pairs
 from likewise.evaluation.learning.pair import LABELS, Pair, either
 from likewise.events import normalise, words_in
 from likewise.semantics import Glossary, OtherNames, WordNet, extra_words, key
@@ -28,7 +29,7 @@ from likewise.semantics import Glossary, OtherNames, WordNet, extra_words, key
 PER_KIND: Final = 800
 """The most pairs of one kind from one source; more change the weights by less than the noise of the split."""
 
-SIZES: Final = {f"names{OF_TRADES}": 4.0} | {
+SIZES: Final = {f"names{OF_TRADES}": 4.0, f"descriptions{OF_TRADES}": 2.0} | {
     f"{name}{ending}": size for name in ("states", "quantities") for ending, size in (("", 0.4), (OF_TRADES, 0.8))
 }
 """How many times more or fewer pairs of a kind are kept of some sources: more of those that are most like the terms of
@@ -56,7 +57,7 @@ _TURNED: Final = {2: 3, 3: 2, 5: 6, 6: 5}
 _STOP_WORDS: Final = frozenset(words_in("stop_words", package="likewise.semantics"))
 
 _UNFRAMED: Final = frozenset(
-    {"EuroVoc in French", "EuroVoc, French only", "other names", "names"}
+    {"EuroVoc in French", "EuroVoc, French only", "other names", "names", f"descriptions{OF_TRADES}"}
     | {f"{name}{ending}" for name in ("states", "quantities") for ending in ("", OF_TRADES)}
 )
 """Sources whose pairs are not framed."""
@@ -78,6 +79,7 @@ def training_pairs(*, data: Path | None = None, seed: int = 1, per_kind: int = P
         lambda rng: glossary_pairs(Glossary.shipped(), rng),
         lambda rng: field_pairs(OtherNames.shipped(), rng, banned=banned),
         lambda rng: name_pairs(_titles(folder / "wikipedia" / "articles-400w.jsonl.bz2"), WordNet.load(), rng),
+        lambda rng: description_pairs(described_things(), rng),
     )
     for number, make in enumerate(makers):
         rng = random.Random(f"{seed} {number}")

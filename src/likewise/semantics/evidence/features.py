@@ -51,6 +51,10 @@ class PairShape(IntEnum):
     """Two single words, at least one of which WordNet does not list."""
     SKIPPED = 7
     """Other names that do not make the terms more alike: only the terms as they are written count."""
+    DESCRIBED = 8
+    """No word in common, and at least one side is a description: `how full the tank is`."""
+    DESCRIBED_IN_PART = 9
+    """Some words in common, and at least one side is a description."""
 
 
 class CodesSay(IntEnum):
@@ -60,6 +64,14 @@ class CodesSay(IntEnum):
     SAME = 1
     DIFFERENT = 2
     ONE_SIDE = 3
+
+
+class Opposed(IntEnum):
+    """Whether words of two terms exclude each other; descriptions have more words, so that this says less of them."""
+
+    NO = 0
+    YES = 1
+    IN_A_DESCRIPTION = 2
 
 
 class Listed(IntEnum):
@@ -238,6 +250,7 @@ class TermSide:
         self.shorthand = np.array([reading.shorthand for reading in readings], np.bool_)
         self.unlisted = np.array([reading.unlisted for reading in readings], np.bool_)
         self.spelling = np.array([_spelling(reading) for reading in readings], np.int8)
+        self.described = np.array([reading.described for reading in readings], np.bool_)
         self.generic = np.array([reading.generic for reading in readings], np.bool_)
         self.sole = np.array([reading.sole for reading in readings], np.bool_)
         self.roles = np.array([reading.roles for reading in readings], np.int32)
@@ -261,13 +274,22 @@ class TermSide:
         """The embedding of each reading."""
         encoder = self.sources.encoder
         # Words that are new too are encoded together with the readings.
-        return None if encoder is None else encoder.vectors([*self.texts, *self.words])[: len(self.readings)]
+        return None if encoder is None else encoder.vectors(self.texts)
 
     @cached_property
     def word_vectors(self) -> Floats | None:
-        """The embedding of each word."""
+        """The plain embedding of each word."""
         encoder = self.sources.encoder
-        return None if encoder is None else encoder.vectors(self.words)
+        # Readings that are new too are encoded together with the words.
+        return None if encoder is None else encoder.plain.vectors([*self.words, *self.texts])[: len(self.words)]
+
+    @cached_property
+    def single(self) -> tuple[NDArray[np.int64], Floats | None]:
+        """The readings that are single words, and the plain embedding of each."""
+        places = np.flatnonzero([" " not in text for text in self.texts])
+        encoder = self.sources.encoder
+        texts = [self.readings[at].text for at in places.tolist()]
+        return places, None if encoder is None else encoder.plain.vectors(texts)
 
     @cached_property
     def concepts(self) -> list[Prepared]:
@@ -371,6 +393,8 @@ def _exclude_in_all_readings(side: TermSide, rows: Sequence[Features], sole: NDA
     `rows` has the readings of one event term, and `sole` says which are the only way to spell it out: a short form with
     two meanings may be opposite in the wrong one. Readings with the same words agree whatever the others say.
     """
+    for row in rows:
+        row.opposed[(row.opposed == 1) & np.isin(row.shape, _IN_SENTENCES)] = Opposed.IN_A_DESCRIPTION
     certain = [row for row, alone in zip(rows, sole.tolist(), strict=True) if alone]
     apart = _in_any_reading(side, [(row.opposed == 1) & side.sole for row in certain])
     turned_apart = _in_any_reading(side, [np.isin(row.extra, _TURNING) & side.sole for row in certain])
@@ -389,14 +413,25 @@ class _Rows:
     """Evidence that is computed for all event readings at once."""
 
     def __init__(self, side: TermSide, events: TermSide, word_scores: WordScores) -> None:
-        self.embedding = None if side.vectors is None else _cosines(events.vectors, side.vectors)
+        self.words = _words(side, events, word_scores)
+        self.embedding = _embedding(side, events)
         self.esa = _roots(side.concepts, events.texts)
         # Terms that are opposites as they are written are opposites by any other name.
         self.opposed = np.zeros((len(events.readings), len(side.readings)), np.bool_)
         for terms in side.opposite_terms:
             for texts in events.versions:
                 self.opposed |= terms.opposed(texts)
-        self.words = _words(side, events, word_scores)
+
+
+def _embedding(side: TermSide, events: TermSide) -> Floats | None:
+    """The cosine of each pair of readings; single words have their plain vectors."""
+    if side.vectors is None:
+        return None
+    out = _cosines(events.vectors, side.vectors)
+    (rows, left), (columns, right) = events.single, side.single
+    if len(rows) and len(columns):
+        out[np.ix_(rows, columns)] = _cosines(left, right)
+    return out
 
 
 def _row(side: TermSide, events: TermSide, at: int, reading: Reading, *, rows: _Rows) -> Features:
@@ -435,7 +470,11 @@ _NEAR = (
 )
 """Relations by which a term may well be meant by another although the list has a line for each."""
 
-_COMPARED = (PairShape.WORD, PairShape.UNLISTED_WORD, PairShape.APART, PairShape.REPLACED)
+_IN_SENTENCES = (PairShape.DESCRIBED, PairShape.DESCRIBED_IN_PART)
+"""Shapes of descriptions."""
+
+_COMPARED = (PairShape.WORD, PairShape.UNLISTED_WORD, PairShape.APART, PairShape.REPLACED, PairShape.DESCRIBED,
+             PairShape.DESCRIBED_IN_PART)  # fmt: skip
 """Shapes in which different names mean different things; a printer and a laser printer are both in the list."""
 
 
@@ -454,7 +493,8 @@ def _mark_things_apart(side: TermSide, events: TermSide, at: int, reading: Readi
         apart[[other for thing in events.things[at] for other in side.of_thing.get(thing, ())]] = False
         out.listed[apart] = Listed.APART
     things = side.sources.names.things
-    for other in np.flatnonzero((out.shape == PairShape.REPLACED) & (out.listed == 0)).tolist():
+    partly = np.isin(out.shape, (PairShape.REPLACED, PairShape.DESCRIBED_IN_PART)) & (out.listed == 0)
+    for other in np.flatnonzero(partly).tolist():
         beside = side.readings[other]
         mine = things(reading.words_beside(beside))
         theirs = things(beside.words_beside(reading)) if mine else mine
@@ -531,6 +571,9 @@ def _shapes(side: TermSide, reading: Reading, common: NDArray[np.int64]) -> Code
     out[common > 0] = PairShape.REPLACED
     out[(common > 0) & ((common == side.length) | (common == length))] = PairShape.CONTAINED
     out[(common == side.length) & (common == length) & (length > 0)] = PairShape.SAME
+    described = side.described | reading.described
+    out[described & (out == PairShape.APART)] = PairShape.DESCRIBED
+    out[described & (out == PairShape.REPLACED)] = PairShape.DESCRIBED_IN_PART
     single = (side.length == 1) & (length == 1)
     marked = side.foreign | reading.foreign
     foreign = marked | ((side.english != reading.english) & (common == 0))
@@ -635,6 +678,7 @@ __all__ = [
     "CodesSay",
     "Features",
     "Listed",
+    "Opposed",
     "PairShape",
     "Sources",
     "Spelling",

@@ -197,12 +197,15 @@ def extra_words() -> ExtraWords:
 
 @lru_cache(maxsize=1)
 def lists_version() -> str:
-    """A digest of all shipped lists of words: with equal weights, equal versions give equal scores."""
+    """A digest of all shipped lists of words and of the adaptation of the sentence encoder.
+
+    With equal weights, equal versions give equal scores.
+    """
     digest = blake2b(digest_size=8)
     for name in ("evidence", "words"):
         folder = files("likewise.semantics").joinpath(name)
         for item in sorted(folder.iterdir(), key=lambda item: item.name):
-            if item.name.endswith(".txt"):
+            if item.name.endswith((".txt", ".npy")):
                 digest.update(item.name.encode() + item.read_bytes())
     return digest.hexdigest()
 

@@ -310,6 +310,8 @@ _SHAPES = {
     PairShape.FOREIGN: "not both English",
     PairShape.SAME: "the same words",
     PairShape.UNLISTED_WORD: "single words, not both in WordNet",
+    PairShape.DESCRIBED: "a description, no word in common",
+    PairShape.DESCRIBED_IN_PART: "a description, some words in common",
 }
 _EXTRAS = {
     "light": "which adds little",
@@ -338,7 +340,7 @@ def _encoder(given: SentenceEncoder | bool | None) -> SentenceEncoder | None:
     if isinstance(given, SentenceEncoder):
         return given
     wanted = SentenceEncoder.installed() if given is None else given
-    return SentenceEncoder.shared() if wanted else None
+    return SentenceEncoder.adapted() if wanted else None
 
 
 def _wordnet(given: WordNet | bool | None) -> WordNet | None:

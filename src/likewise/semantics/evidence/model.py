@@ -21,16 +21,16 @@ from numpy.typing import NDArray
 
 from likewise.errors import InputError
 from likewise.files import read_whole
-from likewise.semantics.evidence.features import EXTRAS, HEADS, CodesSay, Features, Listed, PairShape, Spelling
+from likewise.semantics.evidence.features import EXTRAS, HEADS, CodesSay, Features, Listed, Opposed, PairShape, Spelling
 from likewise.semantics.evidence.lexical import WordRelation
 
 Floats = NDArray[np.float32]
 
 FORMAT: Final = "likewise evidence"
-VERSION: Final = 9
+VERSION: Final = 10
 
 CURVES: Final[Mapping[str, tuple[float, ...]]] = {
-    "embedding": (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9),
+    "embedding": (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9),
     "esa": (0.0, 0.1, 0.2, 0.3, 0.45, 0.6, 0.8),
     "aligned": (0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0),
     "worst_subscription": (0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0),
@@ -43,7 +43,7 @@ TABLES: Final[Mapping[str, tuple[str, ...]]] = {
     "extra": EXTRAS,
     "head": HEADS,
     "codes": tuple(each.name.lower() for each in CodesSay),
-    "opposed": ("no", "yes"),
+    "opposed": tuple(each.name.lower() for each in Opposed),
     "spelling": tuple(each.name.lower() for each in Spelling),
     "listed": tuple(each.name.lower() for each in Listed),
 }
@@ -60,6 +60,8 @@ OF_SHAPE: Final[Mapping[PairShape, tuple[str, ...]]] = {
     PairShape.FOREIGN: ("embedding", "relation", *WORDS_COMPARED, "spelling"),
     PairShape.SAME: ("spelling",),
     PairShape.UNLISTED_WORD: ("embedding", "relation", "spelling"),
+    PairShape.DESCRIBED: ("embedding", "esa", "relation", *WORDS_COMPARED, "spelling"),
+    PairShape.DESCRIBED_IN_PART: ("embedding", "esa", *WORDS_COMPARED, "spelling"),
 }
 """The evidence that counts for each shape."""
 
@@ -91,7 +93,7 @@ class Weights:
 def weigh(name: str, values: NDArray[Any], bits: Sequence[float]) -> Floats:
     """The bits of one piece of evidence; 0 where there is none.
 
-    >>> weigh("opposed", np.array([0, 1]), (0.0, -6.0)).tolist()
+    >>> weigh("opposed", np.array([0, 1]), (0.0, -6.0, -2.0)).tolist()
     [0.0, -6.0]
     >>> weigh("esa", np.array([0.05, np.nan]), (-1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0)).tolist()
     [0.0, 0.0]

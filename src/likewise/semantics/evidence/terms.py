@@ -41,6 +41,7 @@ _STREETS_LAST = frozenset(map(fold, words_in("streets_last", package="likewise.s
 _STREET_ENDINGS = tuple(words_in("streets_in_one_word", package="likewise.semantics"))
 _SHORTEST_NAME = 3
 """Letters before the ending of a street name in one word."""
+_DESCRIBING = frozenset(words_in("describing_words", package="likewise.semantics"))
 _RANK = re.compile(r"(\d+)(?:st|nd|rd|th)")
 _ELIDED = re.compile(r"\b(?:l|d|n|s|c|qu|dell|all|nell|dall|sull)['’](?=\w)")
 JOINING = STOP_WORDS | FOREIGN_WORDS
@@ -94,6 +95,11 @@ class Reading:
     def english(self) -> bool:
         """Whether it may be English; if not, WordNet is not asked."""
         return not (self.foreign or self.unlisted)
+
+    @property
+    def described(self) -> bool:
+        """Whether it describes a thing, as *how full the tank is* does, and does not name it."""
+        return not self.foreign and not _DESCRIBING.isdisjoint(self.original.text.split())
 
     @property
     def generic(self) -> bool:

@@ -34,7 +34,7 @@ _SIGNS: Final[Mapping[str, Mapping[str, int]]] = {
         "one_unlisted": -1,
         "both_unlisted": -1,
     },
-    "opposed": {"yes": -1},
+    "opposed": {"yes": -1, "in_a_description": -1},
     "listed": {"apart": -1},
     "codes": {"different": -1, "one_side": -1, "same": 1},
     "extra": {"event turning": -1, "subscription turning": -1, "event head": -1, "subscription head": -1},

@@ -19,6 +19,9 @@ def register(app: typer.Typer) -> None:
 def train(
     *,
     out: Annotated[Path, typer.Option(help="File to write the weights to (JSON).")],
+    adaptation: Annotated[
+        Path | None, typer.Option(help="File to write the adaptation of the sentence encoder to (.npy).")
+    ] = None,
     space: Annotated[
         list[str] | None, typer.Option(help="Space by name or path; may be repeated. [default: all built]")
     ] = None,
@@ -29,25 +32,35 @@ def train(
 ) -> None:
     """Learn the weights of evidence from thesauri, and test them on held-out concepts.
 
-    Pairs come from WordNet, EuroVoc, IPTC Media Topics, appliance types, the glossary and titles of Wikipedia, and are
-    split by concept. The calibration is fitted on the half of the hand-written pairs that is not held out, and the
-    prior on the held-out concepts. The weight of an attribute beside its value is fitted on events made from EuroVoc.
+    First the adaptation of the sentence encoder is learned from other names and descriptions of things: a linear map
+    that brings the names of a thing together. Then the weights are learned from pairs of WordNet, EuroVoc, IPTC Media
+    Topics, appliance types, the glossary, other names, descriptions and titles of Wikipedia, split by concept. Pairs of
+    names that were adapted are measured with a map that was learned without them.
 
-    `likewise relate --model` and `Evidence(model=…)` read the file.
+    The calibration is fitted on the half of the hand-written pairs that is not held out, and the prior on the held-out
+    concepts. The weight of an attribute beside its value is fitted on events made from EuroVoc.
+
+    `likewise relate --model` and `Evidence(model=…)` read the weights, with the shipped adaptation;
+    `Evidence(encoder=SentenceEncoder.from_file(…))` reads the adaptation.
 
     Example: `likewise train --out weights.json --per-kind 400`
     """
     from likewise.cli.commands.words.relate import shelved
+    from likewise.evaluation.learning.adaptation import learn_shipped
     from likewise.evaluation.learning.combination import combined
     from likewise.evaluation.learning.fitting import learn, report, settled
     from likewise.evaluation.learning.hand_pairs import calibrated
     from likewise.evaluation.learning.training_pairs import training_pairs
     from likewise.semantics import Evidence, Model
 
-    sources = Evidence(shelved(space), model=Model.blank()).sources
     pairs = training_pairs(data=data, seed=seed, per_kind=per_kind)
     errors.print(f"{len(pairs):,} pairs", style="dim")
-    model, learned = learn(pairs, sources, seed=seed, say=_progress)
+    adaptations = learn_shipped(seed=seed, say=_progress)
+    if adaptation is not None and adaptations is not None:
+        adaptations.save(adaptation)
+    encoder = None if adaptations is None else adaptations.encoders()[-1]
+    sources = Evidence(shelved(space), encoder=encoder, model=Model.blank()).sources
+    model, learned = learn(pairs, sources, adaptations=adaptations, seed=seed, say=_progress)
     model = settled(calibrated(model, sources), learned, say=_progress)
     model = combined(model, sources, data=data, say=_progress)
     out.write_text(model.to_text(), encoding="utf-8")
