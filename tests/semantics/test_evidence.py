@@ -23,7 +23,7 @@ from likewise.semantics.evidence import (
     probability,
 )
 from likewise.semantics.evidence.encoder import one_thread
-from likewise.semantics.evidence.features import HEADS, Opposed
+from likewise.semantics.evidence.features import HEADS, Exclusion
 from likewise.semantics.evidence.lexical import WordRelation
 from likewise.semantics.evidence.model import MOST_BITS, WORDS_COMPARED
 
@@ -493,4 +493,4 @@ def test_opposite_words_say_less_in_a_description(plain: Evidence) -> None:
         for term in ("the door is not closed any more", "open gate")
     )
     found = features(side, events, plain.model.word_scores)[0]
-    assert Opposed(int(found.opposed[0])) is not Opposed.YES
+    assert Exclusion(int(found.opposed[0])) is not Exclusion.YES

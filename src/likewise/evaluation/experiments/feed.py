@@ -138,7 +138,7 @@ def judge(
     events = [report.event for report in reports]
     given = delivered(events, wishes(), meaning, together=together, background=background)
     truth = {name: {report.event.id for report in reports if wanted(name, report)} for name in given}
-    rows: list[Row] = [{"wish": name, **_figures([ids], [truth[name]])} for name, ids in given.items()]
+    rows: list[Row] = [{"wish": name, **figures([ids], [truth[name]])} for name, ids in given.items()]
     mean = {part: sum(float(row[part] or 0) for row in rows) / len(rows) for part in _PARTS}
     return [*rows, {"wish": "mean", **mean}]
 
@@ -163,7 +163,7 @@ def delivered(
     return given
 
 
-def _figures(given: Sequence[set[str]], truth: Sequence[set[str]]) -> Row:
+def figures(given: Sequence[set[str]], truth: Sequence[set[str]]) -> Row:
     """Precision, recall and F1 over all deliveries."""
     right = sum(len(ids & wanted) for ids, wanted in zip(given, truth, strict=True))
     sent, due = sum(map(len, given)), sum(map(len, truth))
@@ -175,7 +175,7 @@ _PARTS: Final = ("precision", "recall", "F1")
 HELD_OUT: Final = ("datacentre", "supermarket", "airport")
 """Feeds of which nobody has looked at single events, subscriptions or misses; totals of versions were compared."""
 
-WRITTEN: Final = (
+LOOKED_AT: Final = (
     "campus",
     "port",
     "ward",
@@ -187,8 +187,10 @@ WRITTEN: Final = (
     "hotel",
     "smartcity",
     "water",
-    *HELD_OUT,
 )
+"""Feeds of which single misses were read while Likewise was built."""
+
+WRITTEN: Final = (*LOOKED_AT, *HELD_OUT)
 """Feeds that were written to check the default by people who did not know its lists of words, most of them in the words
 of three makers. Some constants of the stream's words were chosen on the first two."""
 
@@ -216,9 +218,9 @@ def judge_written(meaning: Measure) -> ExperimentReport:
         for how, together in (("together", True), ("alone", False)):
             sample = Background.of(events)
             given = delivered(events, profiles, meaning, together=together, background=sample)
-            figures = _figures(list(given.values()), [truth[wish] for wish in given])
+            found = figures(list(given.values()), [truth[wish] for wish in given])
             seen = "held out" if name in HELD_OUT else "looked at"
-            rows.append({"feed": name, "": seen, "subscriptions": how, "events": len(events), **figures})
+            rows.append({"feed": name, "": seen, "subscriptions": how, "events": len(events), **found})
     for seen, how in itertools.product(("looked at", "held out"), ("together", "alone")):
         alike = [row for row in rows if (row[""], row["subscriptions"]) == (seen, how)]
         means = {part: sum(float(row[part] or 0) for row in alike) / len(alike) for part in _PARTS}

@@ -43,16 +43,6 @@ evidence must be low."""
 POSITIVE: Final = 0.5
 """The share of pairs that mean the same after weighting; the words of a stream change the odds, see `Evidence`."""
 
-PRIOR_STEP: Final = 0.05
-PRIOR_STEPS: Final = 60
-"""Priors are tried in steps of this size, this many up and down from the calibrated one."""
-
-RESAMPLES: Final = 100
-"""The number of resamples of the held-out pairs over which the prior is averaged."""
-
-PRIOR_BESIDE: Final = 4
-"""The number of neighbours on either side over which the F1 of a prior is smoothed, so that no single pair decides."""
-
 TRUST: Final = {
     "glossary": 0.5,
     "other names": 0.5,
@@ -286,46 +276,6 @@ def _described(sources: Sources) -> dict[str, Any]:
     }
 
 
-def settled(model: Model, found: MeasuredPairs, *, say: Callable[[str], None] = lambda _: None) -> Model:
-    """The model with the prior that gives the best F1 at the default threshold on held-out concepts.
-
-    Best is the greatest F1 where half of the pairs mean the same, in the mean over resamples of the pairs: the curve is
-    flat, and a few pairs more or less would move its highest point by half a bit.
-    """
-    here, truth = _clear(found)
-    bits = model.bits(found.features.take(here)) - np.float32(model.prior)
-    reach = PRIOR_STEPS + PRIOR_BESIDE
-    priors: Floats = np.arange(-reach, reach + 1, dtype=np.float64) * PRIOR_STEP + model.prior
-    rng = np.random.default_rng(RESAMPLES)
-    best = []
-    for _ in range(RESAMPLES):
-        drawn = found.weights[here] * np.bincount(rng.integers(0, len(here), len(here)), minlength=len(here))
-        scores = _f1_by_prior(bits, priors, truth, weights=_balanced(drawn, truth.astype(np.float64)))
-        width = 2 * PRIOR_BESIDE + 1
-        smooth = np.convolve(scores, np.ones(width) / width, "valid")
-        best.append(float(priors[PRIOR_BESIDE + int(smooth.argmax())]))
-    mean, spread = float(np.mean(best)), float(np.std(best))
-    say(f"prior {mean:.2f} ± {spread:.2f} instead of {model.prior:.2f}")
-    judged = f"F1 at 0.5 on {len(here):,} pairs of held-out concepts, mean of {RESAMPLES} resamples, ± {spread:.2f}"
-    return replace(model, prior=mean, provenance={**model.provenance, "prior": judged})
-
-
-def _f1_by_prior(bits: NDArray[np.float32], priors: Floats, truth: NDArray[np.bool_], *, weights: Floats) -> Floats:
-    """F1 at even odds for each prior."""
-    order = np.argsort(-bits, kind="stable")
-    taken, right = np.cumsum(weights[order]), np.cumsum((weights * truth)[order])
-    count = np.searchsorted(-bits[order], priors, side="right")
-    given, found = np.append(0.0, taken)[count], np.append(0.0, right)[count]
-    return np.asarray(2 * found / (given + right[-1]), np.float64)
-
-
-def _clear(found: MeasuredPairs) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """The held-out pairs with clear labels, and their labels."""
-    held = np.array([pair.held_out for pair in found.pairs])
-    here = np.flatnonzero(held & ((found.labels >= 0.8) | (found.labels == 0)))
-    return here, found.labels[here] >= 0.8
-
-
 def _balanced(weights: Floats, labels: Floats) -> Floats:
     """Weights under which the share of pairs that mean the same is `POSITIVE`."""
     right, wrong = float(weights @ labels), float(weights @ (1 - labels))
@@ -363,4 +313,4 @@ def auc(scores: NDArray[np.floating], truth: NDArray[np.bool_]) -> float:
     return float(below.sum() / (2 * len(right) * len(wrong)))
 
 
-__all__ = ["MeasuredPairs", "Views", "auc", "learn", "measured", "report", "settled", "without_wordnet"]
+__all__ = ["MeasuredPairs", "Views", "auc", "learn", "measured", "report", "without_wordnet"]

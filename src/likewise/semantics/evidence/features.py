@@ -66,7 +66,7 @@ class CodesSay(IntEnum):
     ONE_SIDE = 3
 
 
-class Opposed(IntEnum):
+class Exclusion(IntEnum):
     """Whether words of two terms exclude each other; descriptions have more words, so that this says less of them."""
 
     NO = 0
@@ -394,7 +394,7 @@ def _exclude_in_all_readings(side: TermSide, rows: Sequence[Features], sole: NDA
     two meanings may be opposite in the wrong one. Readings with the same words agree whatever the others say.
     """
     for row in rows:
-        row.opposed[(row.opposed == 1) & np.isin(row.shape, _IN_SENTENCES)] = Opposed.IN_A_DESCRIPTION
+        row.opposed[(row.opposed == 1) & np.isin(row.shape, _IN_SENTENCES)] = Exclusion.IN_A_DESCRIPTION
     certain = [row for row, alone in zip(rows, sole.tolist(), strict=True) if alone]
     apart = _in_any_reading(side, [(row.opposed == 1) & side.sole for row in certain])
     turned_apart = _in_any_reading(side, [np.isin(row.extra, _TURNING) & side.sole for row in certain])
@@ -676,9 +676,9 @@ __all__ = [
     "EXTRAS",
     "HEADS",
     "CodesSay",
+    "Exclusion",
     "Features",
     "Listed",
-    "Opposed",
     "PairShape",
     "Sources",
     "Spelling",

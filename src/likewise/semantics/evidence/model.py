@@ -21,7 +21,16 @@ from numpy.typing import NDArray
 
 from likewise.errors import InputError
 from likewise.files import read_whole
-from likewise.semantics.evidence.features import EXTRAS, HEADS, CodesSay, Features, Listed, Opposed, PairShape, Spelling
+from likewise.semantics.evidence.features import (
+    EXTRAS,
+    HEADS,
+    CodesSay,
+    Exclusion,
+    Features,
+    Listed,
+    PairShape,
+    Spelling,
+)
 from likewise.semantics.evidence.lexical import WordRelation
 
 Floats = NDArray[np.float32]
@@ -43,7 +52,7 @@ TABLES: Final[Mapping[str, tuple[str, ...]]] = {
     "extra": EXTRAS,
     "head": HEADS,
     "codes": tuple(each.name.lower() for each in CodesSay),
-    "opposed": tuple(each.name.lower() for each in Opposed),
+    "opposed": tuple(each.name.lower() for each in Exclusion),
     "spelling": tuple(each.name.lower() for each in Spelling),
     "listed": tuple(each.name.lower() for each in Listed),
 }
