@@ -44,7 +44,8 @@ class SentenceEncoder:
     """
 
     def __init__(self, *, cache: Path | None = None, adaptation: NDArray[np.floating] | None = None) -> None:
-        self._adaptation = adaptation
+        # Converted once: it takes longer than to map a vector.
+        self._adaptation = None if adaptation is None else np.asarray(adaptation, np.float64)
         self._kept: OrderedDict[str, NDArray[np.float16]] = OrderedDict()
         self._store = _Store(cache or _cache_folder() / f"use-{_version()}.sqlite")
 
@@ -73,7 +74,7 @@ class SentenceEncoder:
     @property
     def plain(self) -> SentenceEncoder:
         """The same without an adaptation, for single words: the adaptation is learned on phrases."""
-        return self if self._adaptation is None else _shared()
+        return self if self._adaptation is None else SentenceEncoder.shared()
 
     @staticmethod
     def installed() -> bool:
@@ -84,9 +85,13 @@ class SentenceEncoder:
         """A unit row per text."""
         missing = list(dict.fromkeys(text for text in texts if text not in self._kept))
         if missing:
-            found = self._store.get(missing)
-            self._keep(found)
-            self._encode([text for text in missing if text not in found])
+            if self._adaptation is None:
+                found = self._store.get(missing)
+                self._kept.update(found)
+                self._encode([text for text in missing if text not in found])
+            else:
+                rows = mapped(self.plain.vectors(missing), self._adaptation).astype(np.float16)
+                self._kept.update(zip(missing, rows, strict=True))
         rows = np.array([self._kept[text] for text in texts], np.float32).reshape(len(texts), WIDTH)
         while len(self._kept) > KEPT_TERMS:
             self._kept.popitem(last=False)
@@ -98,15 +103,8 @@ class SentenceEncoder:
         for start in range(0, len(ordered), BATCH):
             batch = ordered[start : start + BATCH]
             made = dict(zip(batch, self._embed(batch), strict=True))
-            self._keep(made)
+            self._kept.update(made)
             self._store.put(made)
-
-    def _keep(self, found: dict[str, NDArray[np.float16]]) -> None:
-        if self._adaptation is None or not found:
-            self._kept.update(found)
-        else:
-            rows = mapped(np.array(list(found.values())), self._adaptation).astype(np.float16)
-            self._kept.update(zip(found, rows, strict=True))
 
     def _embed(self, texts: list[str]) -> NDArray[np.float16]:
         rows = np.asarray(_load().encode([text[:LONGEST] for text in texts]), np.float32)
@@ -205,7 +203,8 @@ def mapped(rows: NDArray[np.floating], adaptation: NDArray[np.floating]) -> NDAr
 
     Double precision, because a vector must not depend on how many others are mapped with it.
     """
-    made = np.asarray(rows, np.float64) @ np.asarray(adaptation, np.float64).T
+    with one_thread():
+        made = np.asarray(rows, np.float64) @ np.asarray(adaptation, np.float64).T
     lengths = np.linalg.norm(made, axis=1, keepdims=True)
     return np.asarray(np.divide(made, lengths, out=np.zeros_like(made), where=lengths > 0), np.float64)
 

@@ -272,9 +272,9 @@ class TermSide:
     @cached_property
     def vectors(self) -> Floats | None:
         """The embedding of each reading."""
-        encoder = self.sources.encoder
-        # Words that are new too are encoded together with the readings.
-        return None if encoder is None else encoder.vectors(self.texts)
+        if self.sources.encoder is None or self.word_vectors is None:
+            return None
+        return self.sources.encoder.vectors(self.texts)
 
     @cached_property
     def word_vectors(self) -> Floats | None:
