@@ -90,8 +90,8 @@ class SentenceEncoder:
                 self._kept.update(found)
                 self._encode([text for text in missing if text not in found])
             else:
-                rows = mapped(self.plain.vectors(missing), self._adaptation).astype(np.float16)
-                self._kept.update(zip(missing, rows, strict=True))
+                made = mapped(self.plain.vectors(missing), self._adaptation).astype(np.float16)
+                self._kept.update(zip(missing, made, strict=True))
         rows = np.array([self._kept[text] for text in texts], np.float32).reshape(len(texts), WIDTH)
         while len(self._kept) > KEPT_TERMS:
             self._kept.popitem(last=False)
