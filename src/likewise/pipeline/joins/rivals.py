@@ -22,8 +22,6 @@ from likewise.pipeline.joins.names import NameReader, ReadNames
 from likewise.semantics import Evidence, Matrix, Measure, Prepared, Shared, Themes
 from likewise.semantics.nearest import NearestTerms, Pairs
 
-GAIN: Final = 1.0
-"""Bits added to every pair: terms of tables to be joined have a partner more often than two random terms."""
 MARGIN: Final = 2.0
 """The bits that a pair must be ahead of its rivals to keep its score."""
 SLOPE: Final = 3.0
@@ -53,14 +51,14 @@ def scoring(measure: Measure, *, rivals: bool) -> Measure:
 class AmongRivals(Measure):
     """A measure whose probabilities depend on the other terms of the subscription's side.
 
-    For a pair of b bits, and a best rival of r: b + GAIN - SLOPE max(0, r - b + MARGIN). A rival loses the bits
+    For a pair of b bits, and a best rival of r: b - SLOPE max(0, r - b + MARGIN). A rival loses the bits
     log2(1 - s) where s is the probability that it means the same. The same term stays 1, and 0 stays 0.
 
     >>> from likewise.testing import TableMeasure
     >>> table = TableMeasure({("coffee machine", "espresso maker"): 0.8, ("washing machine", "espresso maker"): 0.6})
     >>> scores = AmongRivals(table).matrix(["coffee machine", "washing machine"], ["espresso maker"])
     >>> [round(float(score), 2) for score in scores[:, 0]]
-    [0.7, 0.0]
+    [0.54, 0.0]
     """
 
     name = "evidence"
@@ -98,7 +96,7 @@ class _Ranged:
         names = ReadNames(self._reader, event_terms)
         scores = self._ready.rows(names.texts, event_theme=event_theme)
         bits = names.best(_bits(scores))
-        found = _probability(bits + GAIN - SLOPE * np.maximum(0.0, self._rivals(bits) - bits + MARGIN))
+        found = _probability(bits - SLOPE * np.maximum(0.0, self._rivals(bits) - bits + MARGIN))
         first = scores[names.first]
         same = (first >= 1) & names.whole[:, None]
         # A pair without any common reading stays 0.
