@@ -332,7 +332,7 @@ def test_a_checkpoint_depends_on_the_model_where_that_scores(monkeypatch: pytest
     """An update with other weights must not go on with hits that the former ones scored."""
     texts = ("p: {type~ = a~} as x then {type = b} as y within 1 minute", PAIR)
     before = [layout_of(Recipe.of(text), DetectOptions()) for text in texts]
-    other = dataclasses.replace(Model.shipped(), prior=1.0)
+    other = dataclasses.replace(Model.shipped(), prior=Model.shipped().prior + 1)
     monkeypatch.setattr(Model, "shipped", classmethod(lambda _: other))
     after = [layout_of(Recipe.of(text), DetectOptions()) for text in texts]
     assert [name for name in before[0] if before[0][name] != after[0][name]] == ["model"]
