@@ -48,7 +48,7 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """A thing with its names, and with descriptions by people who do not know the names."""
+    """A thing with its names, and with descriptions in words of people who do not know the names."""
 
     names: tuple[str, ...]
     descriptions: tuple[str, ...] = ()
