@@ -485,6 +485,7 @@ def test_a_description_has_a_shape_of_its_own(plain: Evidence) -> None:
     assert shape("how full the tank is", "tank level") is PairShape.DESCRIBED_IN_PART
     assert shape("level of the reservoir", "tank content") is PairShape.APART
     assert shape("the fan has failed", "fan failed") is not PairShape.DESCRIBED_IN_PART
+    assert shape("trash can full", "container level") is not PairShape.DESCRIBED, "a can is a thing"
 
 
 def test_opposite_words_say_less_in_a_description(plain: Evidence) -> None:
