@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Iterable, Mapping
 from datetime import timedelta
 from pathlib import Path
@@ -13,7 +15,7 @@ from likewise.recipe import Interests
 from likewise.semantics import Glossary
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
 Span: TypeAlias = str | timedelta
 """A length of time: as patterns write it (`90 seconds`), or a `timedelta`."""
@@ -75,6 +77,19 @@ def check_frame(frame: object) -> None:
         kind = f"{type(frame).__module__.partition('.')[0]}.{type(frame).__name__}".removeprefix("builtins.")
         hint = "read_events(spark, path) reads files, spark.createDataFrame(…) takes tables in memory"
         raise BuildError(f"this needs a DataFrame of Spark, not {kind}", hint=hint)
+    workers_run_this_python(frame.sparkSession)  # type: ignore[attr-defined]  # any DataFrame has it
+
+
+def workers_run_this_python(spark: SparkSession) -> None:
+    """Make the workers of a local session run the Python of this process, unless another one was chosen.
+
+    Spark would run the first `python3` on the path, which may lack Likewise.
+    """
+    if "PYSPARK_PYTHON" in os.environ or type(spark).__module__.startswith("pyspark.sql.connect"):
+        return
+    context = spark.sparkContext
+    if (context.master or "").startswith("local") and not spark.conf.get("spark.pyspark.python", None):
+        context.pythonExec = sys.executable
 
 
 def interests(subscriptions: Any) -> Any:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from likewise.errors import InputError, LikewiseError, SpaceError, named_options
+from likewise.pipeline.options import workers_run_this_python
 from likewise.recipe import space_digest, space_paths
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ def check(spark: SparkSession, *, spaces: str | Path | Sequence[str | Path] = ()
     It checks packages and their versions, the Python of workers, Java, and whether each space is at its path with the
     same checksums on every machine.
     """
+    workers_run_this_python(spark)
     mine = {name: _version(name) for name in PACKAGES}
     paths = list(space_paths(spaces))
     wanted = {path: space_digest(path) for path in paths}

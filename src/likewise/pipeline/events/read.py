@@ -32,7 +32,7 @@ from likewise.pipeline.events.frame import EVENTS_SCHEMA, Keep, batch_of
 from likewise.pipeline.events.scan import CsvTable, csv_events, parquet_origin, row_id
 from likewise.pipeline.events.table import bound, check_mapping, events_from_columns
 from likewise.pipeline.events.transfer import EventOrigin, as_events, remember, remember_peek
-from likewise.pipeline.options import LikewiseWarning
+from likewise.pipeline.options import LikewiseWarning, workers_run_this_python
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -91,6 +91,7 @@ def read_events(
     columns to a table that are made of others, `keep` names the columns of a table that stay beside the event. `stamp`
     gives an event without a time the time of its file. `options` go to Spark's reader.
     """
+    workers_run_this_python(spark)
     if columns is not None:
         check_mapping(columns)
     _check_path(path)
@@ -156,6 +157,7 @@ def decode_records(
     """Events from a DataFrame with the columns `record` (bytes), `source` and `received` (a timestamp)."""
     if mapping is not None and not mapping.complete:
         raise BuildError("a mapping is not guessed on Spark", hint="name the fields that it needs")
+    workers_run_this_python(records.sparkSession)
     rows, decoder = records.select("record", "source", "received"), Decoder(format, stamp, mapping)
     return remember(rows.mapInArrow(decoder, EVENTS_SCHEMA), EventOrigin(lambda *_: (rows, decoder)))
 

@@ -41,6 +41,7 @@ from likewise.pipeline.events.frame import (
 )
 from likewise.pipeline.events.table_step import MomentColumns, TableStep
 from likewise.pipeline.events.transfer import Decoded, EventOrigin, SentColumns, remember, with_watermark
+from likewise.pipeline.options import check_frame
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -175,6 +176,7 @@ def events_from_columns(
     event (`"*"`: all with other names). `broken` and `source` are columns of the table with the text of an unreadable
     row and with the file of each row.
     """
+    check_frame(table)
     check_mapping(columns)
     table = with_computed(table, computed)
     present = [name for name in table.columns if name not in (broken, source)]

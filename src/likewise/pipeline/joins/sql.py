@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from likewise.errors import BuildError, named_options
 from likewise.events import TupleTable, theme_numbers
-from likewise.pipeline.options import glossary_text
+from likewise.pipeline.options import glossary_text, workers_run_this_python
 from likewise.recipe import once, space_paths
 from likewise.semantics import Competitors, Glossary, Measure, Space, measure, needs_space
 from likewise.semantics.nearest import Theme
@@ -110,6 +110,7 @@ def register_related(
     """
     from pyspark.sql.pandas.functions import arrow_udf
 
+    workers_run_this_python(spark)
     options = {"competitors": competitors, "background": background, "temperature": temperature}
     words = glossary_text(glossary, measure=measure)
     meaning = Meaning.of(measure, spaces, **{"glossary": words, **options, **(measure_options or {})})
