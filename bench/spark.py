@@ -2,7 +2,7 @@
 
 Rows are printed as they are measured. `_spark_run` measures; the other modules have the work that is measured.
 `LIKEWISE_BENCH_GROWTH=1` adds the run over 20 million events; `LIKEWISE_BENCH_ONLY=match`, `detect`,
-`stream` or `dataset` runs that part only.
+`stream`, `connect` or `dataset` runs that part only.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from pathlib import Path
 def run(*, quick: bool = False) -> list[dict[str, object]]:
     """Rows for the table."""
     sys.path.insert(0, str(Path(__file__).resolve().parent))
+    import _spark_connect
     import _spark_dataset
     import _spark_detect
     import _spark_match
@@ -25,6 +26,7 @@ def run(*, quick: bool = False) -> list[dict[str, object]]:
         "match": _spark_match.rows,
         "detect": _spark_detect.rows,
         "stream": _spark_detect.stream_rows,
+        "connect": _spark_connect.connect_rows,
         "dataset": _spark_dataset.rows,
     }
     chosen = [part for name, part in parts.items() if os.environ.get("LIKEWISE_BENCH_ONLY", name) == name]

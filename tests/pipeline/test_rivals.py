@@ -10,8 +10,7 @@ import pyarrow as pa
 import pytest
 
 from likewise.pipeline import join_by_meaning, join_tables
-from likewise.pipeline.joins.names import DROPPED, NameReader
-from likewise.pipeline.joins.rivals import MARGIN, RIVALS, SLOPE, AmongRivals, scoring
+from likewise.pipeline.joins.rivals import DROPPED, MARGIN, RIVALS, SLOPE, AmongRivals, NameReader, scoring
 from likewise.semantics import Evidence, measure
 from likewise.testing import TableMeasure
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from likewise.evaluation.learning.adaptation import Adaptations
 from likewise.evaluation.learning.field_pairs import OF_TRADES
+from likewise.evaluation.learning.logistic import fit
 from likewise.evaluation.learning.pair import Pair
 from likewise.semantics.evidence import (
     WORDS_COMPARED,
@@ -23,7 +24,6 @@ from likewise.semantics.evidence import (
     Sources,
     TermSide,
     features,
-    fit,
     probability,
 )
 
@@ -98,7 +98,7 @@ def learn(
 ) -> tuple[Model, MeasuredPairs]:
     """Learn weights on the pairs that are not held out; returns them, and all pairs with their features.
 
-    With `adaptations`, the vectors of each pair are those of the map that has not seen its names.
+    With `adaptations`, the vectors of each pair are those of the one that has not seen its names.
     """
     views = Views(sources, adaptations)
     single = [pair for pair in pairs if _compares_words(pair)]

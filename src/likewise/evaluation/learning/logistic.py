@@ -14,8 +14,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from likewise.semantics.evidence.features import Features, PairShape
-from likewise.semantics.evidence.model import CURVES, OF_SHAPE, SHARED, TABLES, Model, Weights
+from likewise.semantics.evidence import CURVES, OF_SHAPE, SHARED, TABLES, Features, Model, PairShape, Weights
 
 Floats = NDArray[np.float64]
 

@@ -3,13 +3,15 @@
 Two terms may share a word and still differ: a coffee machine is a machine, and so is a washing machine. In a join, the
 right side lists the alternatives, so the score of a pair is lowered if another term of the right fits the left term
 nearly as well, or better. Terms of the right that mean the same are not rivals. The right side also determines which
-words of a left term count (see `NameReader`).
+words of a left term count: in a column of devices, *lobby fan F3* is a fan, because the code identifies one fan and
+the first word is its location. If the right side has a *lobby clock*, *lobby* stays. A term of a dictionary is not
+taken apart: a *sewing machine* is not just any machine.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,8 +20,8 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from likewise.errors import BuildError
-from likewise.pipeline.joins.names import NameReader, ReadNames
-from likewise.semantics import Evidence, Matrix, Measure, Prepared, Shared, Themes
+from likewise.events import normalise
+from likewise.semantics import Evidence, Matrix, Measure, Prepared, Shared, Themes, tokens
 from likewise.semantics.nearest import NearestTerms, Pairs
 
 MARGIN: Final = 2.0
@@ -28,11 +30,105 @@ SLOPE: Final = 3.0
 """Bits lost for each missing bit."""
 RIVALS: Final = 4
 """The number of best terms of the right for a left term that count as rivals."""
+DROPPED: Final = 0.5
+"""Bits lost for each leading word that is left out."""
+MOST_DROPPED: Final = 2
+"""Leading words that are left out, at most."""
+LONGEST: Final = 3
+"""Words of a term that is not taken apart, at most."""
 _EDGE: Final = 1e-4
 _WEAK: Final = -4.0
 """Pairs with fewer bits never join, so whether they mean the same is not computed."""
 
 Bits = NDArray[np.float64]
+
+
+# The words of a name that count: without codes and leading words that the right side does not use.
+
+
+class NameReading(NamedTuple):
+    """One way to read a name, and the bits that it costs."""
+
+    text: str
+    cost: float
+
+
+class NameReader:
+    """Finds the readings of a name that the terms of a right side allow.
+
+    >>> reader = NameReader(["fan", "water heater", "motor M7"])
+    >>> [reading.text for reading in reader.readings("lobby fan F3")]
+    ['lobby fan', 'fan']
+    >>> [reading.text for reading in reader.readings("water fan M7")], [r.text for r in reader.readings("X-17")]
+    (['water fan M7'], ['X-17'])
+    """
+
+    def __init__(self, terms: Sequence[str], *, is_term: Callable[[str], bool] = lambda _: False) -> None:
+        """`is_term` returns whether a phrase is a term of its own."""
+        self._is_term = is_term
+        self._used = frozenset(stem for term in terms for stem in tokens(term))
+        self._codes = frozenset(word.lower() for term in terms for word in term.split() if _is_code(word))
+
+    def readings(self, name: str) -> list[NameReading]:
+        """The name without codes, then without its first words, one after the other."""
+        parts = name.split()
+        words = parts if len(parts) > 1 else normalise(name).split()
+        kept = [word for word in words if not _is_code(word) or word.lower() in self._codes]
+        # The rest of `X-17` has no meaning.
+        if not any(len(word) > (1 if len(parts) > 1 else 2) for word in kept):
+            return [NameReading(name, 0.0)]
+        found = [NameReading(name if len(kept) == len(words) else " ".join(kept), 0.0)]
+        for count in range(1, min(MOST_DROPPED, len(kept) - 1) + 1):
+            if not self._used.isdisjoint(tokens(kept[count - 1])):
+                break
+            if not self._is_within(kept, count):
+                found.append(NameReading(" ".join(kept[count:]), DROPPED * count))
+        return found
+
+    def _is_within(self, words: Sequence[str], cut: int) -> bool:
+        """Whether a cut would take a term apart."""
+        return any(
+            self._is_term(" ".join(words[start:end]))
+            for start in range(cut)
+            for end in range(cut + 1, min(start + LONGEST, len(words)) + 1)
+        )
+
+
+class ReadNames:
+    """Several names by their readings: each distinct text is scored once."""
+
+    def __init__(self, reader: NameReader, names: Sequence[str]) -> None:
+        listed = [reader.readings(name) for name in names]
+        places: dict[str, int] = {}
+        self._place = np.zeros((len(names), MOST_DROPPED + 1), np.int64)
+        self._cost = np.full((len(names), MOST_DROPPED + 1), np.inf)
+        for row, readings in enumerate(listed):
+            for at, (text, cost) in enumerate(readings):
+                self._place[row, at] = places.setdefault(text, len(places))
+                self._cost[row, at] = cost
+        self.texts = list(places)
+        self.whole = np.array(
+            [readings[0].text == name for name, readings in zip(names, listed, strict=True)], np.bool_
+        )
+        """Whether nothing is left out of the first reading."""
+
+    @property
+    def first(self) -> NDArray[np.int64]:
+        """The place of the first reading of each name among the texts."""
+        return self._place[:, 0]
+
+    def best(self, bits: NDArray[np.float64]) -> NDArray[np.float64]:
+        """For each name the bits of its best reading, from those of the texts."""
+        found = bits[self._place[:, 0]]
+        for at in range(1, self._place.shape[1]):
+            rows = np.flatnonzero(np.isfinite(self._cost[:, at]))
+            other = bits[self._place[rows, at]] - self._cost[rows, at, None]
+            found[rows] = np.maximum(found[rows], other)
+        return found
+
+
+def _is_code(word: str) -> bool:
+    return any(map(str.isdigit, word))
 
 
 def _terms_of(measure: Measure) -> Callable[[str], bool]:

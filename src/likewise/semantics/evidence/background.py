@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from likewise.calibration import NEARER_EVENT, NEARER_SUBSCRIPTION, NEAREST, OTHER_WORDS
 from likewise.semantics.evidence.encoder import cosines, on_grid
-from likewise.semantics.evidence.features import Sources, TermSide
+from likewise.semantics.evidence.side import Sources, TermSide
 
 Floats = NDArray[np.float32]
 

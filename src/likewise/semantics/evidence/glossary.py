@@ -205,7 +205,7 @@ def lists_version() -> str:
     for name in ("evidence", "words"):
         folder = files("likewise.semantics").joinpath(name)
         for item in sorted(folder.iterdir(), key=lambda item: item.name):
-            if item.name.endswith((".txt", ".npy")):
+            if item.name.endswith((".txt", ".npz")):
                 digest.update(item.name.encode() + item.read_bytes())
     return digest.hexdigest()
 

@@ -15,12 +15,13 @@ from likewise.errors import MissingError
 from likewise.semantics.adjust.beside import Competitors
 from likewise.semantics.evidence.background import MOST, SurroundedTerms, Surroundings
 from likewise.semantics.evidence.encoder import SentenceEncoder
-from likewise.semantics.evidence.features import EXTRAS, Features, PairShape, Sources, Spelling, TermSide, features
+from likewise.semantics.evidence.features import EXTRAS, Features, PairShape, features
 from likewise.semantics.evidence.glossary import Glossary
 from likewise.semantics.evidence.lexical import DESCRIPTIONS, WordRelation
 from likewise.semantics.evidence.model import MOST_BITS, WORDS_COMPARED, Model, probability
 from likewise.semantics.evidence.other_names import OtherNames
-from likewise.semantics.evidence.terms import MOST_READINGS, Reading, figures, roles_apart, shared_roles
+from likewise.semantics.evidence.side import Sources, TermSide
+from likewise.semantics.evidence.terms import MOST_READINGS, Reading, Spelling, figures, roles_apart, shared_roles
 from likewise.semantics.measures.base import Matrix, Measure, Shared, Themes
 from likewise.semantics.space.space import Space, find_space
 from likewise.semantics.wordnet.wordnet import WordNet

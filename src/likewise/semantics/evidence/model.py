@@ -29,9 +29,9 @@ from likewise.semantics.evidence.features import (
     Features,
     Listed,
     PairShape,
-    Spelling,
 )
 from likewise.semantics.evidence.lexical import WordRelation
+from likewise.semantics.evidence.terms import Spelling
 
 Floats = NDArray[np.float32]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from enum import IntEnum
 from functools import lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -60,6 +61,17 @@ _VOWELS = frozenset("aeiou")
 _ALWAYS = NEGATIONS | {"above", "after", "before", "below", "done", "down", "few", "less", "many", "more", "off", "on",
                        "out", "over", "too", "under", "up"}  # fmt: skip
 """Particles that distinguish states anywhere in a term; other particles do so only at its end."""
+
+
+class Spelling(IntEnum):
+    """Whether a term was expanded or renamed to be compared, and how."""
+
+    PLAIN = 0
+    OTHER_NAME = 1
+    GLOSSARY = 2
+    UNSURE_NAME = 3
+    AMBIGUOUS = 4
+    INITIALS = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -405,12 +417,22 @@ def shortens(short: Sequence[str], words: Sequence[str], known: Callable[[str], 
     return bool(pairs) and all(abbreviates(*pair) and not known(pair[0]) and known(pair[1]) for pair in pairs)
 
 
+def spelling_of(reading: Reading) -> Spelling:
+    """How a reading was expanded or renamed."""
+    if reading.literal:
+        return Spelling.PLAIN
+    if reading.renames:
+        return Spelling.UNSURE_NAME if reading.ambiguous else Spelling.OTHER_NAME
+    return Spelling.AMBIGUOUS if reading.ambiguous else Spelling.GLOSSARY
+
+
 __all__ = [
     "JOINING",
     "MOST_READINGS",
     "ROLES",
     "Reader",
     "Reading",
+    "Spelling",
     "abbreviates",
     "content_words",
     "digits_of",
@@ -421,5 +443,6 @@ __all__ = [
     "roles_apart",
     "shared_roles",
     "shortens",
+    "spelling_of",
     "turned",
 ]

@@ -20,7 +20,7 @@ def train(
     *,
     out: Annotated[Path, typer.Option(help="File to write the weights to (JSON).")],
     adaptation: Annotated[
-        Path | None, typer.Option(help="File to write the adaptation of the sentence encoder to (.npy).")
+        Path | None, typer.Option(help="File to write the adaptation of the sentence encoder to (.npz).")
     ] = None,
     space: Annotated[
         list[str] | None, typer.Option(help="Space by name or path; may be repeated. [default: all built]")
@@ -32,10 +32,10 @@ def train(
 ) -> None:
     """Learn the weights of evidence from thesauri, and test them on held-out concepts.
 
-    First the adaptation of the sentence encoder is learned from other names and descriptions of things: a linear map
-    that brings the names of a thing together. Then the weights are learned from pairs of WordNet, EuroVoc, IPTC Media
+    First the adaptation of the sentence encoder is learned from other names, descriptions and translations of things:
+    weights of its layers that bring the names of a thing together. This takes about ten minutes. Then the weights are learned from pairs of WordNet, EuroVoc, IPTC Media
     Topics, appliance types, the glossary, other names, descriptions and titles of Wikipedia, split by concept. Pairs of
-    names that were adapted are measured with a map that was learned without them.
+    names that were adapted are measured with an adaptation that was learned without them.
 
     The calibration is fitted on the half of the hand-written pairs that is not held out. The prior, and how much an
     attribute tells beside its value, are those with the best F1 on written feeds and pairs that are not held out.
