@@ -2,8 +2,8 @@
 
 Three lists are generated, from WordNet and from a list of appliances; the join's parameters were tuned on lists like
 these. The fourth, `devices.csv`, was written by hand and not used for tuning. Nor were those of `names.csv` (devices of
-an airport, hospital equipment, groceries), which were written before any score was seen. In every list some names are
-strangers: their kind is not in the list, so any partner they get is wrong.
+an airport, hospital equipment, groceries, inventories with makers and models), which were written before any score was
+seen. In every list some names are strangers: their kind is not in the list, so any partner they get is wrong.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ industrial; workshop; guest room; blue; main; auxiliary; Acme; Nordwind"""
 KINDS = 40
 STRANGE = 5
 """One in this number of kinds with names is left out of a generated list."""
+WRITTEN_BEFORE = ("airport", "hospital", "groceries", "hotel inventory", "hospital inventory", "office inventory")
+"""The lists of `names.csv`; the inventories have strangers of their own."""
 NOBODY = ""
 """The kind of a stranger."""
 SEEDS = 4
@@ -47,8 +49,8 @@ def name_lists(data: Path) -> Iterator[NameList]:
         chosen = random.Random(seed).sample(appliances, min(KINDS, len(appliances)))
         yield _listed("appliances", chosen, random.Random(seed))
     yield _by_hand()
-    for what in ("airport", "hospital", "groceries"):
-        yield written_before(what)
+    for what in WRITTEN_BEFORE:
+        yield written_before(what, strangers="inventory" not in what)
 
 
 def _listed(what: str, kinds: Sequence[tuple[str, list[str]]], chance: random.Random) -> NameList:
@@ -172,7 +174,7 @@ def written_before(what: str, *, strangers: bool = True) -> NameList:
     """A list of `names.csv`; with strangers, every fifth kind is left out."""
     with (Path(__file__).parent / "names.csv").open(encoding="utf-8", newline="") as file:
         rows = [(row["name"], row["kind"]) for row in csv.DictReader(file) if row["list"] == what]
-    kinds = list(dict.fromkeys(kind for _, kind in rows))
+    kinds = list(dict.fromkeys(kind for _, kind in rows if kind))
     known = [kind for number, kind in enumerate(kinds) if not strangers or number % STRANGE != 2]
     truth = [kind if kind in known else NOBODY for _, kind in rows]
     return NameList(what, known, [name for name, _ in rows], truth)

@@ -58,7 +58,7 @@ COMMON_SENSE: Final = 0.1
 """A sense of a word counts as common if it has this share of the uses of the most common one. By judgement, on words of
 the thematic data set."""
 
-NEAREST: Final = 1.0
+NEAREST: Final = 2.0
 NEARER_EVENT: Final = 0.75
 NEARER_SUBSCRIPTION: Final = 1.0
 """Bits for a pair of values if no word of the stream is nearer to the event's, and bits against it for each doubling of

@@ -11,6 +11,7 @@ from tests.encoders import PlacedEncoder
 from threadpoolctl import threadpool_info
 
 from likewise.errors import InputError, LikewiseError, MissingError
+from likewise.evaluation.learning.logistic import fit
 from likewise.semantics import Competitors, Evidence, Glossary, Model, WordNet
 from likewise.semantics.evidence import (
     Features,
@@ -19,7 +20,6 @@ from likewise.semantics.evidence import (
     Surroundings,
     TermSide,
     features,
-    fit,
     probability,
 )
 from likewise.semantics.evidence.encoder import one_thread
@@ -47,8 +47,7 @@ def one(measure: Evidence, mine: str, theirs: str) -> float:
 
 
 def row_of(measure: Evidence, mine: str, theirs: str) -> Features:
-    (_, row), *_ = measure.prepare([mine]).evidence([theirs])
-    return row
+    return measure.prepare([mine]).evidence([theirs])[1][0]
 
 
 def test_small_products_take_one_thread() -> None:

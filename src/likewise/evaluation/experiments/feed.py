@@ -172,7 +172,7 @@ def figures(given: Sequence[set[str]], truth: Sequence[set[str]]) -> Row:
 
 _PARTS: Final = ("precision", "recall", "F1")
 
-HELD_OUT: Final = ("datacentre", "supermarket", "airport")
+HELD_OUT: Final = ("datacentre", "supermarket", "airport", "cityrail", "apartments")
 """Feeds of which nobody has looked at single events, subscriptions or misses; totals of versions were compared."""
 
 LOOKED_AT: Final = (
@@ -187,6 +187,8 @@ LOOKED_AT: Final = (
     "hotel",
     "smartcity",
     "water",
+    "brewery",
+    "hospital",
 )
 """Feeds of which single misses were read while Likewise was built."""
 

@@ -120,6 +120,24 @@ class Adaptations:
             number: SentenceEncoder(self.network.changed(change), stored=False) for number, change in changes.items()
         }
 
+    def confused(self, things: Sequence[Described]) -> dict[str, str]:
+        """For each description the nearest name of another thing of its field, by an encoder that saw neither."""
+        encoders = self.encoders()
+        fields: dict[str, list[Described]] = defaultdict(list)
+        for thing in things:
+            fields[thing.field].append(thing)
+        found: dict[str, str] = {}
+        for field in fields.values():
+            encoder = encoders[self.encoder(field[0].names[0])]
+            names = [(name, at) for at, thing in enumerate(field) for name in thing.names]
+            described = [(text, at) for at, thing in enumerate(field) for text in thing.descriptions]
+            near = encoder.vectors([text for text, _ in described]) @ encoder.vectors([name for name, _ in names]).T
+            near[np.array([at for _, at in described])[:, None] == np.array([at for _, at in names])] = -1
+            found |= {
+                text: names[best][0] for (text, _), best in zip(described, near.argmax(axis=1).tolist(), strict=True)
+            }
+        return found
+
     def save(self, path: Path) -> None:
         """Write the whole adaptation, as the package ships it."""
         self.whole.save(path)

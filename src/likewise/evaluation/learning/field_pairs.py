@@ -7,7 +7,7 @@ are made twice: with the list of other names at hand, and without it (`… of tr
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -95,8 +95,13 @@ def other_name_pairs(names: OtherNames, rng: random.Random, *, banned: frozenset
             yield Pair(first, rng.choice(rng.choice(near))[0], "beside", f"names{OF_TRADES}", first)
 
 
-def description_pairs(things: Sequence[Described], rng: random.Random) -> Iterator[Pair]:
-    """A description of a thing beside its names and other descriptions, and beside those of other things."""
+def description_pairs(
+    things: Sequence[Described], rng: random.Random, *, confused: Mapping[str, str] | None = None
+) -> Iterator[Pair]:
+    """A description of a thing beside its names and other descriptions, and beside those of other things.
+
+    `confused` has the name of another thing with which each description is most easily confused.
+    """
     source = f"descriptions{OF_TRADES}"
     for at, thing in enumerate(things):
         concept = thing.names[0]
@@ -106,6 +111,8 @@ def description_pairs(things: Sequence[Described], rng: random.Random) -> Iterat
             yield Pair(*either(description, rng.choice(thing.names), rng), "description", source, concept)
             yield Pair(*either(description, rng.choice(rng.choice(near).names), rng), "beside", source, concept)
             yield Pair(*either(description, rng.choice(stranger.names), rng), "random", source, concept)
+            if confused and description in confused:
+                yield Pair(*either(description, confused[description], rng), "nearest beside", source, concept)
         first, *others = thing.descriptions
         if others:
             yield Pair(first, rng.choice(others), "described twice", source, concept)

@@ -63,8 +63,11 @@ TRUST: Final = {
 }
 """The weights of pairs by source, for sources made by rule; all others have weight 1."""
 
-LOOSE: Final = {"same field": 0.5}
-"""The weights of pairs by kind, for kinds that are clearly different."""
+BY_KIND: Final = {"same field": 0.5, "nearest beside": 3.0}
+"""The weights of pairs by kind: less for those that are clearly different, more for those that are easily confused."""
+
+STRANGERS: Final = 4.0
+"""The weight of descriptions beside names drawn at random: most values of a stream are of another kind altogether."""
 
 Floats = NDArray[np.float64]
 
@@ -215,11 +218,16 @@ def _first_of(values: Floats, starts: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def _weights(pairs: Sequence[Pair], labels: Floats) -> Floats:
-    trusted = (TRUST.get(pair.source, 1.0) * LOOSE.get(pair.kind, 1.0) for pair in pairs)
+    trusted = (TRUST.get(pair.source, 1.0) * BY_KIND.get(pair.kind, 1.0) * _strange(pair) for pair in pairs)
     weights = np.array(
         [trust * (2.0 if _sees_wordnet(pair) else 1.0) for trust, pair in zip(trusted, pairs, strict=True)]
     )
     return _balanced(weights, labels)
+
+
+def _strange(pair: Pair) -> float:
+    drawn = pair.source.startswith("descriptions") and pair.kind in ("random", "described at random")
+    return STRANGERS if drawn else 1.0
 
 
 def _sees_wordnet(pair: Pair) -> bool:

@@ -53,6 +53,9 @@ writer, and nothing is fitted on them."""
 OPERATIONS = "pairs_of_operations"
 """Pairs of shops, utilities, airports and other fields, by a third writer; nobody has looked at them one by one."""
 
+PRACTICE = "pairs_of_practice"
+"""Pairs of twelve fields as consumers and producers write them, by a fourth writer; nobody has looked at them one by one."""
+
 
 def read_hand_pairs(name: str = "pairs") -> list[HandPair]:
     """All pairs of a list."""
@@ -110,6 +113,7 @@ __all__ = [
     "KINDS",
     "OPERATIONS",
     "OTHER_FIELDS",
+    "PRACTICE",
     "TRADES",
     "TYPES",
     "UNSEEN",

@@ -41,6 +41,13 @@ _SIGNS: Final[Mapping[str, Mapping[str, int]]] = {
 }
 """Categories whose sign is known beforehand."""
 
+_MOST_BITS: Final[Mapping[tuple[str, str], float]] = {
+    ("extra", "event turning"): -2.8,
+    ("extra", "subscription turning"): -2.8,
+}
+"""The most bits of a category, set by hand: descriptions that contain a name often have a word that turns it, which
+would let *alarm cleared* pass for *alarm*."""
+
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
@@ -98,7 +105,8 @@ def _evidence(shape: PairShape | None, name: str) -> Iterator[Parameter]:
         for place, kind in enumerate(TABLES[name]):
             sign = _SIGNS.get(name, {}).get(kind, 0)
             if place:
-                yield Parameter(shape, name, place, 0.0 if sign > 0 else None, 0.0 if sign < 0 else None)
+                high = _MOST_BITS.get((name, kind), 0.0) * _LOG2
+                yield Parameter(shape, name, place, 0.0 if sign > 0 else None, high if sign < 0 else None)
         return
     yield Parameter(shape, name, 0, None, 0.0)
     for place in range(1, len(CURVES[name])):

@@ -28,6 +28,7 @@ LABELS: Final = {
     "description": 0.95,
     "described twice": 0.9,
     "described beside": 0.03,
+    "nearest beside": 0.08,
     "beside": 0.05,
     "state in other words": 0.8,
     "beside in this state": 0.02,

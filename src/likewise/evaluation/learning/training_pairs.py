@@ -20,7 +20,7 @@ import yaml
 
 from likewise.errors import MissingError
 from likewise.evaluation.datasets.thematic import DatasetRecipe, build_thematic, data_folder
-from likewise.evaluation.learning.adaptation import described_things
+from likewise.evaluation.learning.adaptation import Adaptations, described_things
 from likewise.evaluation.learning.field_pairs import OF_TRADES, description_pairs, field_pairs
 from likewise.evaluation.learning.pair import LABELS, Pair, either
 from likewise.events import normalise, words_in
@@ -66,10 +66,13 @@ _ALL_OF_EUROVOC: Final = 100_141
 """The scheme of all concepts."""
 
 
-def training_pairs(*, data: Path | None = None, seed: int = 1, per_kind: int = PER_KIND) -> list[Pair]:
-    """All generated pairs, equal for equal data and seed."""
+def training_pairs(
+    *, data: Path | None = None, seed: int = 1, per_kind: int = PER_KIND, adaptations: Adaptations | None = None
+) -> list[Pair]:
+    """All generated pairs, equal for equal data and seed; `adaptations` find things that are easily confused."""
     folder = data or data_folder()
     banned = thematic_terms(folder)
+    confused = None if adaptations is None else adaptations.confused(described_things())
     made: list[Pair] = []
     makers: Sequence[Callable[[random.Random], Iterable[Pair]]] = (
         lambda rng: wordnet_pairs(WordNet.load(), rng, per_kind=per_kind),
@@ -79,7 +82,7 @@ def training_pairs(*, data: Path | None = None, seed: int = 1, per_kind: int = P
         lambda rng: glossary_pairs(Glossary.shipped(), rng),
         lambda rng: field_pairs(OtherNames.shipped(), rng, banned=banned),
         lambda rng: name_pairs(_titles(folder / "wikipedia" / "articles-400w.jsonl.bz2"), WordNet.load(), rng),
-        lambda rng: description_pairs(described_things(), rng),
+        lambda rng: description_pairs(described_things(), rng, confused=confused),
     )
     for number, make in enumerate(makers):
         rng = random.Random(f"{seed} {number}")

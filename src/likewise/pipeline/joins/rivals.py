@@ -10,6 +10,7 @@ taken apart: a *sewing machine* is not just any machine.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final, NamedTuple
 
@@ -36,6 +37,16 @@ MOST_DROPPED: Final = 2
 """Leading words that are left out, at most."""
 LONGEST: Final = 3
 """Words of a term that is not taken apart, at most."""
+FOLLOWED: Final = 9.0
+"""Bits lost if other words follow a term of the right with which a name begins. Of the 13 bits of the same term, enough
+are left to be likely; a *coffee machine cleaner* has a better reading where the right has one."""
+BEHIND: Final = 3.0
+"""Bits lost if what is meant stands behind a comma."""
+MOST_READINGS: Final = 6
+"""Readings of a name, at most."""
+_SEPARATOR: Final = re.compile(r"[,;()\[\]|]|\s[-–]\s")
+_PLACING: Final = frozenset({"at", "behind", "beside", "by", "for", "from", "in", "near", "on", "under", "with"})
+"""Words after which a name says where or what for."""
 _EDGE: Final = 1e-4
 _WEAK: Final = -4.0
 """Pairs with fewer bits never join, so whether they mean the same is not computed."""
@@ -56,11 +67,13 @@ class NameReading(NamedTuple):
 class NameReader:
     """Finds the readings of a name that the terms of a right side allow.
 
-    >>> reader = NameReader(["fan", "water heater", "motor M7"])
+    >>> reader = NameReader(["fan", "water heater", "motor M7", "floor lamp"])
     >>> [reading.text for reading in reader.readings("lobby fan F3")]
     ['lobby fan', 'fan']
     >>> [reading.text for reading in reader.readings("water fan M7")], [r.text for r in reader.readings("X-17")]
     (['water fan M7'], ['X-17'])
+    >>> [reading.text for reading in reader.readings("floor lamp dark grey, lobby fan side")]
+    ['floor lamp dark grey', 'floor lamp']
     """
 
     def __init__(self, terms: Sequence[str], *, is_term: Callable[[str], bool] = lambda _: False) -> None:
@@ -68,9 +81,21 @@ class NameReader:
         self._is_term = is_term
         self._used = frozenset(stem for term in terms for stem in tokens(term))
         self._codes = frozenset(word.lower() for term in terms for word in term.split() if _is_code(word))
+        self._terms = frozenset(found for term in terms if len(found := tuple(tokens(term))) > 1)
 
     def readings(self, name: str) -> list[NameReading]:
-        """The name without codes, then without its first words, one after the other."""
+        """What stands before a comma or bracket, without codes; then parts of it, at a cost."""
+        first, *others = [part.strip() for part in _SEPARATOR.split(name) if part.strip()] or [name]
+        found = {reading.text: reading for reading in reversed(self._readings(first))}
+        if others and self._used.isdisjoint(tokens(first)):
+            # `lobby, fan`: what is meant may also stand behind the comma.
+            for part in others:
+                for text, cost in self._readings(part):
+                    found.setdefault(text, NameReading(text, cost + BEHIND))
+        return sorted(found.values(), key=lambda reading: reading.cost)[:MOST_READINGS]
+
+    def _readings(self, name: str) -> list[NameReading]:
+        """The name without codes, then without its first words, without what follows, and the term it begins with."""
         parts = name.split()
         words = parts if len(parts) > 1 else normalise(name).split()
         kept = [word for word in words if not _is_code(word) or word.lower() in self._codes]
@@ -78,12 +103,23 @@ class NameReader:
         if not any(len(word) > (1 if len(parts) > 1 else 2) for word in kept):
             return [NameReading(name, 0.0)]
         found = [NameReading(name if len(kept) == len(words) else " ".join(kept), 0.0)]
-        for count in range(1, min(MOST_DROPPED, len(kept) - 1) + 1):
+        placed = next((at for at, word in enumerate(kept) if at and word.lower() in _PLACING), len(kept))
+        if placed < len(kept):
+            found.append(NameReading(" ".join(kept[:placed]), DROPPED))
+        for count in range(1, min(MOST_DROPPED, placed - 1) + 1):
             if not self._used.isdisjoint(tokens(kept[count - 1])):
                 break
             if not self._is_within(kept, count):
-                found.append(NameReading(" ".join(kept[count:]), DROPPED * count))
-        return found
+                found.append(NameReading(" ".join(kept[count:placed]), DROPPED * count))
+        return [*found, *self._begun(kept)]
+
+    def _begun(self, words: Sequence[str]) -> Iterator[NameReading]:
+        """The term of the right, of several words, with which a name begins: `mobile phone sales team`."""
+        for start in range(min(MOST_DROPPED + 1, len(words))):
+            for end in range(len(words) - 1, start + 1, -1):
+                if tuple(tokens(" ".join(words[start:end]))) in self._terms:
+                    yield NameReading(" ".join(words[start:end]), FOLLOWED)
+                    return
 
     def _is_within(self, words: Sequence[str], cut: int) -> bool:
         """Whether a cut would take a term apart."""
@@ -100,8 +136,8 @@ class ReadNames:
     def __init__(self, reader: NameReader, names: Sequence[str]) -> None:
         listed = [reader.readings(name) for name in names]
         places: dict[str, int] = {}
-        self._place = np.zeros((len(names), MOST_DROPPED + 1), np.int64)
-        self._cost = np.full((len(names), MOST_DROPPED + 1), np.inf)
+        self._place = np.zeros((len(names), MOST_READINGS), np.int64)
+        self._cost = np.full((len(names), MOST_READINGS), np.inf)
         for row, readings in enumerate(listed):
             for at, (text, cost) in enumerate(readings):
                 self._place[row, at] = places.setdefault(text, len(places))

@@ -143,14 +143,14 @@ class Evidence(Measure):
         if identity(subscription_term, self.sources) == identity(event_term, self.sources):
             return [Weight(MOST_BITS, "the same term")]
         prepared = self.prepare([subscription_term])
-        rows = list(prepared.evidence([event_term]))
-        least = prepared.least([reading for reading, _ in rows], np.array([row.opposed for _, row in rows]))
-        bits = [np.maximum(self.model.bits(row), floor) for (_, row), floor in zip(rows, least, strict=True)]
+        events, rows = prepared.evidence([event_term])
+        least = prepared.least(events, np.array([row.opposed for row in rows]))
+        bits = [np.maximum(self.model.bits(row), floor) for row, floor in zip(rows, least, strict=True)]
         places = [(which, at) for which, row in enumerate(bits) for at in range(len(row))]
         # A skipped pair of readings has the least bits; another with as few has evidence to show.
-        counted = [(which, at) for which, at in places if rows[which][1].shape[at] != PairShape.SKIPPED]
+        counted = [(which, at) for which, at in places if rows[which].shape[at] != PairShape.SKIPPED]
         which, at = max(counted, key=lambda place: float(bits[place[0]][place[1]]))
-        reading, row = rows[which]
+        reading, row = events.readings[which], rows[which]
         one = row.take(np.array([at]))
         found = [(name, float(part[0])) for name, part in self.model.parts(one)]
         said = [
@@ -211,39 +211,30 @@ class PreparedEvidence:
 
     def _bits(self, event_terms: Sequence[str]) -> NDArray[np.float32]:
         """For each event term (row) and prepared term (column), the bits of their best readings."""
-        events, found = self._evidence(event_terms)
+        events, found = self.evidence(event_terms)
         whole = Features.concatenate(found)
         bits = self._measure.model.bits(whole).reshape(len(events.readings), len(self.side.readings))
-        np.maximum(bits, self.least(events.readings, whole.opposed.reshape(bits.shape)), out=bits)
+        np.maximum(bits, self.least(events, whole.opposed.reshape(bits.shape)), out=bits)
         by_term = np.maximum.reduceat(bits, self.side.first, axis=1)
         return np.asarray(np.maximum.reduceat(by_term, events.first, axis=0), np.float32)
 
-    def least(self, readings: Sequence[Reading], opposed: NDArray[np.int8]) -> NDArray[np.float32]:
+    def least(self, events: TermSide, opposed: NDArray[np.int8]) -> NDArray[np.float32]:
         """The least bits of event readings (rows) with prepared ones: little speaks against names that say little."""
-        generic = self.side.generic | np.array([[reading.generic] for reading in readings], np.bool_)
+        generic = self.side.generic | events.generic[:, None]
         least = np.where(generic, np.float32(GENERIC_BITS), np.float32(-MOST_BITS))
         if self._measure.of_attributes:
-            roles = self._roles(readings)
+            roles = events.roles[:, None]
             least[shared_roles(self.side.roles, roles)] = SAME_ROLE_BITS
             least[figures(self.side.roles, roles)] = FIGURE_BITS
         return np.where(opposed == 0, least, np.float32(-MOST_BITS))
 
-    @staticmethod
-    def _roles(readings: Sequence[Reading]) -> NDArray[np.int32]:
-        """The roles of readings, as a column."""
-        return np.array([reading.roles for reading in readings], np.int32).reshape(-1, 1)
-
-    def evidence(self, event_terms: Sequence[str]) -> list[tuple[Reading, Features]]:
-        """For each reading of each event term, its evidence against every reading of the prepared terms."""
-        events, found = self._evidence(event_terms)
-        return list(zip(events.readings, found, strict=True))
-
-    def _evidence(self, event_terms: Sequence[str]) -> tuple[TermSide, list[Features]]:
+    def evidence(self, event_terms: Sequence[str]) -> tuple[TermSide, list[Features]]:
+        """The event terms, and for each of their readings its evidence against every reading of the prepared terms."""
         sources = self._measure.sources
         events = TermSide(list(map(sources.reader.readings, event_terms)), sources)
         found = features(self.side, events, self._measure.model.word_scores)
         if self._measure.of_attributes:
-            for row, roles in zip(found, self._roles(events.readings), strict=True):
+            for row, roles in zip(found, events.roles[:, None], strict=True):
                 row.opposed[roles_apart(self.side.roles, roles)] = 1
         return events, found
 

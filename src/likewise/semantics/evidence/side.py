@@ -126,7 +126,7 @@ class TermSide:
         self.described = np.array([reading.described for reading in readings], np.bool_)
         self.generic = np.array([reading.generic for reading in readings], np.bool_)
         self.sole = np.array([reading.sole for reading in readings], np.bool_)
-        self.roles = np.array([reading.roles for reading in readings], np.int32)
+        self.roles = np.array([role for found in terms for role in _roles(found)], np.int32)
         self.has_codes = np.array([bool(reading.codes) for reading in readings], np.bool_)
         self.streets = {at: name for at, name in enumerate(map(sources.reader.street_name, readings)) if name}
         self._owners = _places(_initials(each) for each in readings)
@@ -247,6 +247,13 @@ class TermSide:
         if len(self.flat):
             out[:, self.filled] = np.maximum.reduceat(rows[:, self.flat], self.start[self.filled], axis=1)
         return out
+
+
+def _roles(readings: Sequence[Reading]) -> list[int]:
+    """The roles of a term's readings; a short form without roles has those of what it stands for."""
+    roles = [reading.roles for reading in readings]
+    spelled_out = next(filter(None, roles), 0)
+    return [own or spelled_out for own in roles]
 
 
 def _first_letters(reading: Reading) -> str:

@@ -55,6 +55,9 @@ for _name, _words in _WORDS_OF_ROLES.items():
     for _word in _words.split(","):
         _ROLES_OF_WORDS[normalise(_word)] = _ROLES_OF_WORDS.get(normalise(_word), 0) | ROLES[_name]
 _IDENTIFYING = frozenset({"code", "id", "identifier", "name", "no", "number", "ref", "reference", "serial"})
+_UNITS = frozenset({"unit", "uom"})
+_MEASURING = frozenset({"code", "eng", "engineering", "measure", "measured", "measurement", "symbol", "uom"})
+"""Words that make a unit one of measurement, and no thing or part of a building."""
 _CLASSIFYING = frozenset({"category", "class", "description", "kind", "label", "message", "text", "type"})
 """Words of an attribute that names what kind of thing it is: a device type may be meant by a device."""
 _VOWELS = frozenset("aeiou")
@@ -121,6 +124,9 @@ class Reading:
     @property
     def roles(self) -> int:
         """What an attribute of this name tells of an event, as the bits of its roles; 0 if that is not known."""
+        named = self.original.words
+        if not _UNITS.isdisjoint(named) and not _MEASURING.isdisjoint(named):
+            return ROLES["unit"]
         found = 0
         for word in reversed(self.words):
             if word not in _IDENTIFYING or len(self.words) == 1:
@@ -274,7 +280,8 @@ class Reader:
 
 
 _FIGURES = sum(bit for name, bit in ROLES.items() if name.startswith("figure"))
-_SAID = ROLES["what"] | ROLES["state"]
+_WHAT = ROLES["what"]
+_SAID = _WHAT | ROLES["state"]
 _EXCLUSIVE = _SAID | sum(ROLES[name] for name in ("where", "who", "when", "unit"))
 """Roles of which an attribute has one; only a type may say a state, too."""
 _ANYTHING = ROLES["thing"] | _FIGURES
@@ -295,7 +302,8 @@ def figures(one: NDArray[np.int32], other: NDArray[np.int32]) -> NDArray[np.bool
 
 def roles_apart(one: NDArray[np.int32], other: NDArray[np.int32]) -> NDArray[np.bool_]:
     """Whether the roles of two attributes exclude each other, as those of a place and a type do."""
-    both = one | other
+    # What is measured may be a figure, but it is no place.
+    both = np.where(one & _WHAT, one & ~_FIGURES, one) | np.where(other & _WHAT, other & ~_FIGURES, other)
     mine, theirs = (np.where(roles & _SAID, roles | _SAID, roles) & _EXCLUSIVE for roles in (one, other))
     apart = (mine & theirs == 0) & (one & other == 0) & (both & _ANYTHING == 0)
     return np.asarray(apart & (mine != 0) & (theirs != 0), np.bool_)

@@ -33,9 +33,10 @@ def train(
     """Learn the weights of evidence from thesauri, and test them on held-out concepts.
 
     First the adaptation of the sentence encoder is learned from other names, descriptions and translations of things:
-    weights of its layers that bring the names of a thing together. This takes about ten minutes. Then the weights are learned from pairs of WordNet, EuroVoc, IPTC Media
-    Topics, appliance types, the glossary, other names, descriptions and titles of Wikipedia, split by concept. Pairs of
-    names that were adapted are measured with an adaptation that was learned without them.
+    weights of its layers that bring the names of a thing together. This takes about ten minutes. Then the weights of
+    evidence are learned from pairs of WordNet, EuroVoc, IPTC Media Topics, appliance types, the glossary, other names,
+    descriptions and titles of Wikipedia, split by concept. Pairs of names that were adapted are measured with an
+    adaptation that was learned without them.
 
     The calibration is fitted on the half of the hand-written pairs that is not held out. The prior, and how much an
     attribute tells beside its value, are those with the best F1 on written feeds and pairs that are not held out.
@@ -53,11 +54,11 @@ def train(
     from likewise.evaluation.learning.training_pairs import training_pairs
     from likewise.semantics import Evidence, Model
 
-    pairs = training_pairs(data=data, seed=seed, per_kind=per_kind)
-    errors.print(f"{len(pairs):,} pairs", style="dim")
     adaptations = learn_shipped(seed=seed, say=_progress)
     if adaptation is not None and adaptations is not None:
         adaptations.save(adaptation)
+    pairs = training_pairs(data=data, seed=seed, per_kind=per_kind, adaptations=adaptations)
+    errors.print(f"{len(pairs):,} pairs", style="dim")
     encoder = None if adaptations is None else adaptations.encoders()[-1]
     sources = Evidence(shelved(space), encoder=encoder, model=Model.blank()).sources
     model, learned = learn(pairs, sources, adaptations=adaptations, seed=seed, say=_progress)
