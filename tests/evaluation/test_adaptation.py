@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +19,7 @@ from likewise.evaluation.learning.adaptation import (
     learn_adaptations,
     translated_things,
 )
+from likewise.evaluation.learning.field_pairs import description_pairs
 from likewise.evaluation.learning.pair import Pair
 from likewise.semantics import SentenceEncoder
 from likewise.semantics.evidence import ChangedWeights, slopes
@@ -90,6 +92,25 @@ def test_unknown_names_are_measured_with_the_whole_adaptation(learned: Adaptatio
     pair = Pair("laptop", "notebook", "synonym", "WordNet", "1234")
     assert learned.encoder(pair.concept) == -1
     assert set(learned.encoders()) == {-1, *range(adaptation.FOLDS)}
+
+
+@needs_encoder
+def test_a_description_is_confused_with_a_name_of_another_thing_of_its_field(learned: Adaptations) -> None:
+    things = THINGS[:10]
+    found = learned.confused(things)
+    for thing in things:
+        other = found[thing.descriptions[0]]
+        owner = next(each for each in things if other in each.names)
+        assert owner is not thing
+        assert owner.field == thing.field
+
+
+def test_pairs_of_confused_things_are_made_for_descriptions() -> None:
+    things = [Described(("pump",), ("moves water",)), Described(("fan",), ("moves air",))]
+    pairs = list(description_pairs(things, random.Random(1), confused={"moves air": "pump"}))
+    [pair] = [pair for pair in pairs if pair.kind == "nearest beside"]
+    assert {pair.subscription, pair.event} == {"moves air", "pump"}
+    assert pair.label < 0.5
 
 
 def test_every_described_thing_has_names_and_descriptions() -> None:

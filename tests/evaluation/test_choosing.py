@@ -1,15 +1,16 @@
-"""The prior and the bits of attributes are those with the best F1 on written feeds and pairs."""
+"""The prior is that with the least loss on pairs, the bits of attributes those with the best F1 on feeds."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from likewise.errors import MissingError
 from likewise.evaluation.experiments.feed import HELD_OUT, LOOKED_AT
 from likewise.evaluation.learning import choosing
-from likewise.evaluation.learning.choosing import WrittenFeed, chosen, f1_of_pairs
+from likewise.evaluation.learning.choosing import WrittenFeed, chosen, loss_of_pairs
 from likewise.evaluation.learning.hand_pairs import HandPair
 from likewise.semantics import Evidence, Model, WordNet
 
@@ -44,11 +45,10 @@ def test_a_feed_has_the_mean_of_together_and_alone(wordnet: WordNet) -> None:
     assert 0 < WrittenFeed.read("office").f1(measure) < 1
 
 
-def test_f1_of_pairs() -> None:
-    """One of two right pairs is accepted, and one wrong one: precision and recall are 1/2."""
-    pairs = [
-        HandPair("same", True, "lift", "lifts"),
-        HandPair("same", True, "qwzx", "vbnm"),
-        HandPair("sibling", False, "door", "doors"),
-    ]
-    assert f1_of_pairs(pairs, Evidence(encoder=False, wordnet=False)) == 0.5
+def test_loss_of_pairs() -> None:
+    """The equal pair that is right costs nothing; that which is wrong costs as much as a score of 0.9999 may."""
+    bare = Evidence(encoder=False, wordnet=False)
+    right, wrong = (HandPair("same", same, "door", "doors") for same in (True, False))
+    assert loss_of_pairs([right], bare) == pytest.approx(0, abs=1e-3)
+    assert loss_of_pairs([wrong], bare) == pytest.approx(-np.log2(choosing.LEAST_SCORE))
+    assert loss_of_pairs([right, wrong], bare) == pytest.approx(-np.log2(choosing.LEAST_SCORE) / 2, abs=1e-3)

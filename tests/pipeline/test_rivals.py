@@ -10,7 +10,17 @@ import pyarrow as pa
 import pytest
 
 from likewise.pipeline import join_by_meaning, join_tables
-from likewise.pipeline.joins.rivals import DROPPED, MARGIN, RIVALS, SLOPE, AmongRivals, NameReader, scoring
+from likewise.pipeline.joins.rivals import (
+    BEHIND,
+    DROPPED,
+    FOLLOWED,
+    MARGIN,
+    RIVALS,
+    SLOPE,
+    AmongRivals,
+    NameReader,
+    scoring,
+)
 from likewise.semantics import Evidence, measure
 from likewise.testing import TableMeasure
 
@@ -64,6 +74,22 @@ def test_what_a_dictionary_has_as_one_term_is_not_taken_apart() -> None:
     assert texts("second floor sofa") == ["second floor sofa", "sofa"]
     assert texts("hard disk drive") == ["hard disk drive"]
     assert texts("lobby machine") == ["lobby machine", "machine"]
+
+
+def test_what_says_where_a_thing_is_may_be_left_out() -> None:
+    """Words after a comma, in brackets or after `in` cost little; behind a comma the thing itself may stand, too."""
+    reader = NameReader(["floor lamp", "mobile phone", "chair"])
+
+    def readings(name: str) -> list[tuple[str, float]]:
+        return [(reading.text, reading.cost) for reading in reader.readings(name)]
+
+    assert readings("desk chair, room 330") == [("desk chair", 0.0), ("chair", DROPPED)]
+    assert readings("chair (blue)") == [("chair", 0.0)]
+    assert readings("locker with keypad") == [("locker with keypad", 0.0), ("locker", DROPPED)]
+    assert readings("lobby, chair") == [("lobby", 0.0), ("chair", BEHIND)]
+    assert readings("mobile phone sales team")[-1] == ("mobile phone", FOLLOWED)
+    assert [text for text, _ in readings(",;()")] == [",;()"]
+    assert [text for text, _ in readings("")] == [""]
 
 
 def test_terms_that_mean_the_same_are_no_rivals() -> None:

@@ -10,6 +10,7 @@ import pytest
 from tests.encoders import PlacedEncoder
 from threadpoolctl import threadpool_info
 
+from likewise.calibration import NEAREST
 from likewise.errors import InputError, LikewiseError, MissingError
 from likewise.evaluation.learning.logistic import fit
 from likewise.semantics import Competitors, Evidence, Glossary, Model, WordNet
@@ -289,9 +290,9 @@ def test_words_of_the_stream_that_are_nearer_speak_against_a_pair() -> None:
     words = ["dawn", "night", "three", "five", "noon", "dusk"]
     beside = lone.beside(Surroundings(words, lone.sources))
     assert lone.surroundings is None
-    # Two words are nearer to dusk, two to noon: log2(1 + 2) doublings each, and one bit for a known stream.
+    # Two words are nearer to dusk, two to noon: log2(1 + 2) doublings each, and the bits of a known stream.
     bits = beside.bits("noon", "dusk") - lone.bits("noon", "dusk")
-    assert bits == pytest.approx(1 - (0.75 + 1.0) * np.log2(3), abs=1e-4)
+    assert bits == pytest.approx(NEAREST - (0.75 + 1.0) * np.log2(3), abs=1e-4)
     assert one(beside, "noon", "dusk") < one(lone, "noon", "dusk")
     assert one(beside, "noon", "noon") == 1
     said = [str(weight) for weight in beside.weights("noon", "dusk")]
@@ -365,6 +366,32 @@ def test_attributes_of_one_role_may_be_meant_by_each_other(
 def test_a_figure_may_be_called_anything(plain: Evidence) -> None:
     """A `reading` may be the measurement itself, so roles say nothing here, and the score is that of values."""
     assert one(plain.for_attributes(), "reading", "measurement") == one(plain, "reading", "measurement")
+
+
+@pytest.mark.parametrize(
+    ("mine", "theirs"),
+    [
+        ("measurement", "engineering unit"),
+        ("measurement", "unit of measure"),
+        ("measurement", "unitCode"),
+        ("measurement", "uom"),
+        ("reading", "plant area"),
+        ("observation type", "dept"),
+    ],
+)
+def test_what_is_measured_is_neither_a_unit_nor_a_place(plain: Evidence, mine: str, theirs: str) -> None:
+    assert one(plain.for_attributes(), mine, theirs) < 0.1
+
+
+def test_a_unit_without_measuring_may_be_a_place_or_a_thing(plain: Evidence) -> None:
+    attributes = plain.for_attributes()
+    assert one(attributes, "measurement", "engineering unit") < one(attributes, "device", "unit")
+
+
+def test_a_short_form_has_the_roles_of_what_it_stands_for(plain: Evidence) -> None:
+    side = TermSide([plain.sources.reader.readings(term) for term in ("dept", "department")], plain.sources)
+    assert side.roles[side.owner == 0].all()
+    assert side.roles[0] == side.roles[side.first[1]]
 
 
 def test_roles_count_for_attributes_only(plain: Evidence) -> None:

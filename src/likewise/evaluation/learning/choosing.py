@@ -9,7 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from likewise.calibration import DEFAULT_THRESHOLD
+import numpy as np
+
 from likewise.evaluation.experiments.feed import LOOKED_AT, delivered, figures, written
 from likewise.evaluation.learning.hand_pairs import DOMAINS, TRADES, HandPair, read_hand_pairs, score_pairs
 from likewise.events import Event
@@ -18,8 +19,10 @@ from likewise.matching import Background
 from likewise.semantics import Evidence, Model
 from likewise.semantics.evidence import Sources
 
-PRIORS: Final = (-0.5, 0.0, 0.5, 1.0, 1.5, 2.0)
-ATTRIBUTE_BITS: Final = (2.0, 4.0, 6.0, 8.0, 10.0)
+PRIORS: Final = (-0.5, -0.25, 0.0, 0.25, 0.5, 0.75, 1.0)
+ATTRIBUTE_BITS: Final = (4.0, 6.0, 8.0, 10.0)
+LEAST_SCORE: Final = 1e-4
+"""Scores nearer to 0 or 1 count as this: one surprise must not outweigh all else."""
 
 
 @dataclass(frozen=True)
@@ -46,18 +49,18 @@ class WrittenFeed:
         return total
 
 
-def f1_of_pairs(pairs: Sequence[HandPair], measure: Evidence) -> float:
-    """F1 at the default threshold."""
-    accepted = score_pairs(measure, pairs) >= DEFAULT_THRESHOLD
-    right = sum(pair.same for pair, taken in zip(pairs, accepted.tolist(), strict=True) if taken)
-    return 2 * right / (int(accepted.sum()) + sum(pair.same for pair in pairs))
+def loss_of_pairs(pairs: Sequence[HandPair], measure: Evidence) -> float:
+    """The mean log loss of the scores, in bits: 1 for scores of 0.5, 0 for scores that are certain and right."""
+    scores = np.clip(score_pairs(measure, pairs).astype(np.float64), LEAST_SCORE, 1 - LEAST_SCORE)
+    truth = np.array([pair.same for pair in pairs])
+    return float(-np.log2(np.where(truth, scores, 1 - scores)).mean())
 
 
 def chosen(model: Model, sources: Sources, *, say: Callable[[str], None] = lambda _: None) -> Model:
-    """The model with the prior and the bits of attributes that have the highest F1.
+    """The model with the prior of the least loss on pairs, and the bits of attributes of the highest F1 on feeds.
 
-    Pairs are compared alone, so the prior is chosen on lists of pairs; what the words of a stream add to it is a
-    constant of its own. The bits of attributes are chosen on feeds, the only data with attributes.
+    Pairs are compared alone, without a stream; what the words of a stream add to the prior is a constant of its own.
+    Only feeds have attributes.
     """
     lists = [[pair for pair in read_hand_pairs(name) if not pair.held_out] for name in ("pairs", TRADES)]
     lists.append(read_hand_pairs(DOMAINS))
@@ -65,8 +68,8 @@ def chosen(model: Model, sources: Sources, *, say: Callable[[str], None] = lambd
 
     def of_pairs(tried: Model) -> float:
         measure = Evidence.of(sources, tried)
-        found = sum(f1_of_pairs(pairs, measure) for pairs in lists) / len(lists)
-        say(f"prior {tried.prior:.1f}: F1 of pairs {found:.4f}")
+        found = sum(loss_of_pairs(pairs, measure) for pairs in lists) / len(lists)
+        say(f"prior {tried.prior:g}: loss of pairs {found:.4f} bits")
         return found
 
     def of_feeds(tried: Model) -> float:
@@ -75,10 +78,10 @@ def chosen(model: Model, sources: Sources, *, say: Callable[[str], None] = lambd
         say(f"attributes {tried.attribute_bits:g} bits: F1 of feeds {found:.4f}")
         return found
 
-    model = max((replace(model, prior=prior) for prior in PRIORS), key=of_pairs)
+    model = min((replace(model, prior=prior) for prior in PRIORS), key=of_pairs)
     model = max((replace(model, attribute_bits=bits) for bits in ATTRIBUTE_BITS), key=of_feeds)
-    judged = f"F1 at 0.5 on {len(lists)} lists of pairs, and on {len(feeds)} feeds, that were looked at"
+    judged = f"log loss on {len(lists)} lists of pairs, F1 at 0.5 on {len(feeds)} feeds, all of them looked at"
     return replace(model, provenance={**model.provenance, "prior and attribute_bits": judged})
 
 
-__all__ = ["WrittenFeed", "chosen", "f1_of_pairs"]
+__all__ = ["WrittenFeed", "chosen", "loss_of_pairs"]

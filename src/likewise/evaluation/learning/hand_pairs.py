@@ -54,7 +54,7 @@ OPERATIONS = "pairs_of_operations"
 """Pairs of shops, utilities, airports and other fields, by a third writer; nobody has looked at them one by one."""
 
 PRACTICE = "pairs_of_practice"
-"""Pairs of twelve fields as consumers and producers write them, by a fourth writer; nobody has looked at them one by one."""
+"""Pairs of twelve fields as consumers and producers write them, by a fourth writer; nobody has looked at them."""
 
 
 def read_hand_pairs(name: str = "pairs") -> list[HandPair]:

@@ -45,6 +45,7 @@ class SentenceEncoder:
 
     def __init__(self, network: Network | None = None, *, cache: Path | None = None, stored: bool = True) -> None:
         self._network = network
+        self._width = WIDTH if network is None else network.width
         self._kept: OrderedDict[str, NDArray[np.float16]] = OrderedDict()
         name = f"use-{_version()}" if network is None else f"use-{_version()}-{network.version}"
         self._store = _Store(cache or _cache_folder() / f"{name}.sqlite") if stored else None
@@ -81,7 +82,7 @@ class SentenceEncoder:
             found = {} if self._store is None else self._store.get(missing)
             self._kept.update(found)
             self._encode([text for text in missing if text not in found])
-        rows = np.array([self._kept[text] for text in texts], np.float32).reshape(len(texts), WIDTH)
+        rows = np.array([self._kept[text] for text in texts], np.float32).reshape(len(texts), self._width)
         while len(self._kept) > KEPT_TERMS:
             self._kept.popitem(last=False)
         return rows

@@ -235,7 +235,10 @@ class PreparedEvidence:
         found = features(self.side, events, self._measure.model.word_scores)
         if self._measure.of_attributes:
             for row, roles in zip(found, events.roles[:, None], strict=True):
-                row.opposed[roles_apart(self.side.roles, roles)] = 1
+                apart = roles_apart(self.side.roles, roles)
+                row.opposed[apart] = 1
+                # A unit of measurement is not a measurement with an extra word.
+                row.shape[apart & (row.shape == PairShape.CONTAINED)] = PairShape.REPLACED
         return events, found
 
     @cached_property

@@ -276,6 +276,11 @@ class Network:
         """The same with changed weights, in double precision: a vector must not depend on the others of its batch."""
         return replace(self, weights=changes.applied(self.weights), version=changes.version)
 
+    @property
+    def width(self) -> int:
+        """The size of a vector."""
+        return int(self.weights["third to out"].shape[1])
+
     def with_weights(self, weights: Weights) -> Network:
         """The same with other weights, while they are learned."""
         return replace(self, weights=weights)
