@@ -85,9 +85,9 @@ def workers_run_this_python(spark: SparkSession) -> None:
 
     Spark would run the first `python3` on the path, which may lack Likewise.
     """
-    if "PYSPARK_PYTHON" in os.environ or type(spark).__module__.startswith("pyspark.sql.connect"):
+    context = getattr(spark, "sparkContext", None)  # a session of Spark Connect has none
+    if context is None or "PYSPARK_PYTHON" in os.environ:
         return
-    context = spark.sparkContext
     if (context.master or "").startswith("local") and not spark.conf.get("spark.pyspark.python", None):
         context.pythonExec = sys.executable
 

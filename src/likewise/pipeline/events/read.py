@@ -91,7 +91,6 @@ def read_events(
     columns to a table that are made of others, `keep` names the columns of a table that stay beside the event. `stamp`
     gives an event without a time the time of its file. `options` go to Spark's reader.
     """
-    workers_run_this_python(spark)
     if columns is not None:
         check_mapping(columns)
     _check_path(path)
@@ -113,6 +112,8 @@ def read_events(
         raise BuildError(f"{chosen} records need to know which fields make an event", hint=hint)
     if columns is None and chosen == "syslog":
         columns = SYSLOG_MAPPING
+
+    workers_run_this_python(spark)
 
     def read(*, stream: bool) -> DataFrame:
         if chosen == "broker":

@@ -176,8 +176,8 @@ def events_from_columns(
     event (`"*"`: all with other names). `broken` and `source` are columns of the table with the text of an unreadable
     row and with the file of each row.
     """
-    check_frame(table)
     check_mapping(columns)
+    check_frame(table)
     table = with_computed(table, computed)
     present = [name for name in table.columns if name not in (broken, source)]
     _refuse_twins(table.columns, folding(table))
