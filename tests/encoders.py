@@ -43,7 +43,7 @@ class HashedEncoder(SentenceEncoder):
 
     def __init__(self) -> None:
         """Nothing to load and nothing to keep."""
-        self._network = None
+        self._adaptation = None
 
     def vectors(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """A unit row per text."""
@@ -57,7 +57,7 @@ class PlacedEncoder(SentenceEncoder):
 
     def __init__(self, **places: float) -> None:
         self.places = places
-        self._network = None
+        self._adaptation = None
 
     def vectors(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """A unit row per text."""

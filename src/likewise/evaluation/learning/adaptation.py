@@ -117,7 +117,8 @@ class Adaptations:
         """An encoder for each adaptation, by its number."""
         changes = {-1: self.whole, **dict(enumerate(self.by_fold))}
         return {
-            number: SentenceEncoder(self.network.changed(change), stored=False) for number, change in changes.items()
+            number: SentenceEncoder(change, network=lambda: self.network, stored=False)
+            for number, change in changes.items()
         }
 
     def confused(self, things: Sequence[Described]) -> dict[str, str]:

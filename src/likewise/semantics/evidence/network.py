@@ -190,6 +190,9 @@ def _normal_slope(to: Normal, slope: Numbers) -> Numbers:
     return np.asarray((slope - slope.mean(axis=1, keepdims=True) - to.rows * both) / to.deviation)
 
 
+ADAPTATION_HINT: Final = "make it anew with `likewise train --adaptation`"
+
+
 class ChangedWeights(NamedTuple):
     """What learning added to the weights: bytes, with a scale for each column."""
 
@@ -213,14 +216,16 @@ class ChangedWeights(NamedTuple):
             with np.load(path, allow_pickle=False) as found:
                 held = {name: found[name] for name in found.files}
         except (OSError, ValueError, AttributeError, BadZipFile) as error:
-            raise InputError(f"not an adaptation: {error}", source=str(path), hint=_HINT) from None
+            raise InputError(f"not an adaptation: {error}", source=str(path), hint=ADAPTATION_HINT) from None
         scale = {name.removesuffix(_SCALE): held[name] for name in held if name.endswith(_SCALE)}
         added = {name: held[name] for name in held if not name.endswith(_SCALE)}
         wrong = added.keys() != scale.keys() or any(
             added[name].dtype != np.int8 or not np.isfinite(scale[name]).all() for name in added
         )
-        if wrong or not added:
-            raise InputError("not an adaptation: it has no weights of the encoder", source=str(path), hint=_HINT)
+        if wrong or _LAST not in added:
+            raise InputError(
+                "not an adaptation: it has no weights of the encoder", source=str(path), hint=ADAPTATION_HINT
+            )
         return cls(added, scale)
 
     def save(self, path: Path) -> None:
@@ -234,11 +239,16 @@ class ChangedWeights(NamedTuple):
         if {name: weight.shape for name, weight in weights.items()} != {
             name: change.shape for name, change in self.added.items()
         }:
-            raise InputError("the adaptation is for another sentence encoder", hint=_HINT)
+            raise InputError("the adaptation is for another sentence encoder", hint=ADAPTATION_HINT)
         return {
             name: weight.astype(np.float64) + self.added[name] * self.scale[name].astype(np.float64)
             for name, weight in weights.items()
         }
+
+    @property
+    def width(self) -> int:
+        """The size of a vector."""
+        return int(self.added[_LAST].shape[1])
 
     @property
     def version(self) -> str:
@@ -250,7 +260,8 @@ class ChangedWeights(NamedTuple):
 
 
 _SCALE: Final = " scale"
-_HINT: Final = "make it anew with `likewise train --adaptation`"
+_LAST: Final = "third to out"
+"""The last layer, whose columns are those of a vector."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,11 +286,6 @@ class Network:
     def changed(self, changes: ChangedWeights) -> Network:
         """The same with changed weights, in double precision: a vector must not depend on the others of its batch."""
         return replace(self, weights=changes.applied(self.weights), version=changes.version)
-
-    @property
-    def width(self) -> int:
-        """The size of a vector."""
-        return int(self.weights["third to out"].shape[1])
 
     def with_weights(self, weights: Weights) -> Network:
         """The same with other weights, while they are learned."""
@@ -332,4 +338,4 @@ def _weights_of(backend: Any) -> dict[str, Numbers]:
     return weights
 
 
-__all__ = ["ChangedWeights", "Embeddings", "Layers", "Network", "encoder_backend", "run", "slopes"]
+__all__ = ["ADAPTATION_HINT", "ChangedWeights", "Embeddings", "Layers", "Network", "encoder_backend", "run", "slopes"]
